@@ -31,6 +31,7 @@ from engine.files.library import FileLibrary
 from engine.files.urls import FileUrls
 from engine.filters.failures import FilterFailures
 from engine.ingest.uploads import Uploads
+from engine.log.dead_letters import DeadLetterLog
 from engine.log.delivery_log import DeliveryLog, EventLog
 from engine.log.observability import AnalyticsStore, AuditLog, EnvironmentCounters, Troubles
 from engine.model.read_models import Models
@@ -91,6 +92,7 @@ class Services:
     workspace_settings: SettingsCommands
     portal_url: str | None  # where the end-customers' portal is
     dead_letters: DeadLetterCommands
+    dead_letter_log: DeadLetterLog
     replays: ReplayCommands
     replay_store: JobStore
     replay_speed: Callable[[str], float | None]  # of a job: its deliveries that end in a second

@@ -145,6 +145,7 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.model.identity",
         "engine.settings",
         "engine.model.instants",
+        "engine.log.dead_letters",
         "engine.log.delivery_log",
         "engine.files.ports",
         "engine.model.file_records",

@@ -27,6 +27,7 @@ from storage.counters.analytics import PostgresAnalytics
 from storage.counters.environments import PostgresEnvironmentCounters
 from storage.counters.hours import Rollup
 from storage.database.profiles import LOG, LOG_READERS
+from storage.dead_letters.listing import PostgresDeadLetterLog
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.log.deliveries import PostgresDeliveries
 from storage.log.events import PostgresEvents
@@ -74,6 +75,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             server.intake.entries,
             server.writer,
         ),
+        dead_letter_log=PostgresDeadLetterLog(pages),
         replays=ReplayCommands(
             jobs, tables.destinations, server.writer, server.replays, visibility
         ),

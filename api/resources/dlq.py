@@ -1,21 +1,30 @@
 """The dead-letter queue: list, entry, retry of one, retry and discard in bulk."""
 
 from typing import Annotated, Any
+from uuid import UUID
 
 from msgspec import structs
 from pydantic import Field
 
 from api import shapes
 from api.call import Answer, Call
-from api.pages import page, position
+from api.pages import ordinal, page, position
 from api.queries import PageQuery
 from api.resources.deliveries import item_view, own
 from api.resources.destinations import must_exist
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
-from api.shapes.dlq import BulkDiscard, BulkRetry, DlqEntry, DlqEntryOrNull, Requeued
-from engine.control.dlq import Bulk
+from api.shapes.dlq import (
+    BulkDiscard,
+    BulkRetry,
+    DlqEntry,
+    DlqEntryOrNull,
+    DlqGroup,
+    Requeued,
+)
+from engine.control.dlq import MOST, Bound, Bulk
 from engine.core.vocabulary import DlqStatus, ErrorCategory
 from engine.drafts import Document, Uuid
+from engine.log.dead_letters import DeadGroup, DeadPosition
 from engine.log.delivery_log import DeliveryEntry, DeliveryFilter
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
@@ -44,39 +53,59 @@ EXAMPLE = {
     "from": "2026-11-20T00:00:00.000Z",
     "dryRun": True,
 }
+GROUPS = "/dlq/groups"
+GROUP_COLUMNS = (
+    ("COUNT", "count"),
+    ("ERROR", "errorCategory"),
+    ("HTTP", "responseStatus"),
+    ("LAST", "lastAt"),
+    ("DESTINATION", "destinationId"),
+    ("SIGNATURE", "signature"),
+    ("LAST ERROR", "lastError"),
+)
+Signature = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 EventType = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class DlqQuery(PageQuery):
     """Filters of the dead-letter queue."""
 
-    from_: Instant | None = Field(None, alias="from", description="Created at or after.")
-    to: Instant | None = Field(None, description="Created before.")
+    from_: Instant | None = Field(None, alias="from", description="Dead at or after.")
+    to: Instant | None = Field(None, description="Dead before.")
     destination_id: Uuid | None = Field(None, description="Deliveries to this destination.")
     event_type: EventType | None = Field(None, description="Deliveries of this event type.")
     error_category: CategoryName | None = Field(None, description="Of the last attempt.")
+    signature: Signature | None = Field(None, description="Deliveries of this group.")
 
 
 class DlqSelection(Document):
     """Which entries are meant: those for which all that is given holds."""
 
     delivery_ids: list[Uuid] | None = Field(None, min_length=1, max_length=MAX_DELIVERY_IDS)
-    from_: Instant | None = Field(None, alias="from", description="Created at or after.")
-    to: Instant | None = Field(None, description="Created before.")
+    from_: Instant | None = Field(None, alias="from", description="Dead at or after.")
+    to: Instant | None = Field(None, description="Dead before.")
     destination_id: Uuid | None = None
     event_type: EventType | None = None
     error_category: CategoryName | None = None
+    signature: Signature | None = Field(None, description="Of one group.")
+    limit: int | None = Field(
+        None, ge=1, le=MOST, description="The most deliveries of this request. Null: 10,000."
+    )
+    rate_per_second: float | None = Field(
+        None, gt=0, le=MOST, description="The most deliveries a second. Null: as fast as it goes."
+    )
     # No null: who means to count must not discard.
     dry_run: bool = Field(False, description="Only count what is meant.")
 
     def judged(self) -> DeliveryFilter:
         """Return it as a filter. Raises Refusal 400 where it is empty or runs backwards."""
         ids = self.delivery_ids
-        given = (ids, self.from_, self.to, self.destination_id, self.event_type)
+        given = (ids, self.from_, self.to, self.destination_id, self.event_type, self.signature)
         if all(each is None for each in given) and self.error_category is None:
             raise Refusal(
                 "invalid_request",
-                "give at least one of deliveryIds, from, to, destinationId, eventType and errorCategory",
+                "give at least one of deliveryIds, from, to, destinationId, eventType, "
+                "errorCategory and signature",
             )
         if self.from_ is not None and self.to is not None and self.from_ > self.to:
             raise invalid("from", "is after to")
@@ -89,8 +118,9 @@ def filter_of(given: DlqQuery | DlqSelection) -> DeliveryFilter:
     category = given.error_category
     return DeliveryFilter(
         destinations=None if given.destination_id is None else (given.destination_id,),
-        from_ms=given.from_,
-        to_ms=given.to,
+        dead_from_ms=given.from_,
+        dead_to_ms=given.to,
+        signature=given.signature,
         event_type=given.event_type,
         error_category=None if category is None else ErrorCategory[category],
         dlq_status=DlqStatus.IN_DLQ,
@@ -109,13 +139,62 @@ def entry_view(call: Call, entry: DeliveryEntry) -> dict[str, Any]:
 
 
 async def listing(call: Call) -> Answer:
-    """List what is in the queue, the latest created first."""
+    """List what is in the queue, the latest dead first."""
     query = call.query_as(DlqQuery)
-    below = position(LISTING, call.number, query.cursor)
-    which = await own(call, filter_of(query))
-    found = await call.services.delivery_log.deliveries(call.number, which, below, query.limit)
+    below = await _place(call, position(LISTING, call.number, query.cursor))
+    which = _visible(call, await own(call, filter_of(query)))
+    found = await call.services.dead_letter_log.page(call.number, which, below, query.limit)
     items = [entry_view(call, entry) for entry in found.items]
     return Answer(200, page(items, LISTING, call.number, found.below))
+
+
+def _visible(call: Call, which: DeliveryFilter) -> DeliveryFilter:
+    floor_ms = call.services.visibility.floor_ms(call.number)
+    return structs.replace(which, from_ms=max(which.from_ms or 0, floor_ms))
+
+
+async def _place(call: Call, delivery: str | None) -> DeadPosition | None:
+    """Return the place that a cursor's delivery has in the queue, or had before it left it."""
+    if delivery is None:
+        return None
+    entry = await call.services.delivery_log.entry(call.number, delivery)
+    if entry is None or entry.dead_lettered_at_ms is None:
+        raise invalid("cursor", "names no delivery that is left: begin with the first page")
+    return DeadPosition(entry.dead_lettered_at_ms, entry.id)
+
+
+async def groups(call: Call) -> Answer:
+    """Group what is in the queue by what it died of."""
+    query = call.query_as(DlqQuery)
+    after = position(GROUPS, call.number, query.cursor)
+    which = _visible(call, await own(call, filter_of(query)))
+    found = await call.services.dead_letter_log.groups(call.number, which)
+    start = 0 if after is None else UUID(after).int
+    shown = found.items[start : start + query.limit]
+    more = len(found.items) > start + len(shown)
+    following = ordinal(start + len(shown)) if more else None
+    items = [group_view(each, whole=found.whole) for each in shown]
+    return Answer(
+        200,
+        page(items, GROUPS, call.number, following, lambda index: ordinal(start + index + 1)),
+    )
+
+
+def group_view(group: DeadGroup, *, whole: bool) -> dict[str, Any]:
+    """Return a group as callers see it."""
+    return {
+        "signature": group.signature,
+        "destinationId": group.destination,
+        "errorCategory": None if group.error_category is None else group.error_category.name,
+        "responseStatus": group.response_status,
+        "lastError": group.last_error,
+        "eventTypes": group.event_types,
+        "count": group.count,
+        "atLeast": not whole,
+        "firstAt": iso(group.first_ms),
+        "lastAt": iso(group.last_ms),
+        "sampleId": group.sample,
+    }
 
 
 async def get(call: Call) -> Answer:
@@ -150,16 +229,16 @@ async def _bulk(call: Call, word: str) -> Answer:
     if which.ids is not None:
         await _require(call, which.ids)
     which = await own(call, which)
-    floor_ms = call.services.visibility.floor_ms(call.number)
-    which = structs.replace(which, from_ms=max(which.from_ms or 0, floor_ms))
+    which = _visible(call, which)
+    bound = Bound(selection.limit, selection.rate_per_second)
     dead_letters = call.services.dead_letters
     shown = {name: value for name, value in call.document.items() if name != "dryRun"}
     if selection.dry_run:
         bulk = await dead_letters.count(call.number, which)
     elif word == "retried":
-        bulk = await dead_letters.retry_all(call.actor, call.number, which, shown)
+        bulk = await dead_letters.retry_all(call.actor, call.number, which, shown, bound)
     else:
-        bulk = await dead_letters.discard_all(call.actor, call.number, which, shown)
+        bulk = await dead_letters.discard_all(call.actor, call.number, which, shown, bound)
     return Answer(200, bulk_view(bulk, word, dry_run=selection.dry_run))
 
 
@@ -190,7 +269,7 @@ ROUTES = (
         command=Command("dlq list", COLUMNS, options={"eventType": "--event-type"}),
         client=Method("dlq.list"),
         summary="List the dead-letter queue",
-        description="Deliveries whose schedule is used up, or that met a 410; the latest created first. "
+        description="Deliveries whose schedule is used up, or that met a 410; the latest dead first. "
         "A page may hold fewer than `limit`, even none, and still have a `nextCursor`.",
         tag=TAG,
         scopes=READ,
@@ -199,6 +278,25 @@ ROUTES = (
         handler=listing,
         query=DlqQuery,
         responses={200: shapes.Page[DlqEntry]},
+    ),
+    Route(
+        method="GET",
+        path="/dlq/groups",
+        name="listDlqGroups",
+        command=Command("dlq groups", GROUP_COLUMNS),
+        client=Method("dlq.groups"),
+        summary="Group the dead-letter queue by what deliveries died of",
+        description="A group has one destination, error category, response status and error, numbers in "
+        "the error left out; the largest group comes first. The latest 20,000 entries that the filters "
+        "select are grouped: where there are more, `atLeast` is true. Give a group's `signature` to the "
+        "retry or discard in bulk.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.OWN,
+        withheld=("items.lastError",),
+        handler=groups,
+        query=DlqQuery,
+        responses={200: shapes.Page[DlqGroup]},
     ),
     Route(
         method="GET",

@@ -6,6 +6,7 @@ from pydantic import Field, RootModel
 
 from api.shapes import UNSEEN, DeliveryItem, Timestamp
 from engine.drafts import Document, Uuid
+from engine.model.words import CategoryName
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -16,6 +17,22 @@ class DlqEntry(DeliveryItem):
     delivery_id: Uuid = Field(description="The same as `id`.")
     dead_lettered_at: Timestamp
     last_error: str | None = Field(description=UNSEEN)
+
+
+class DlqGroup(Document):
+    """Entries of the dead-letter queue that died of the same."""
+
+    signature: str = Field(description="What the retry and the discard in bulk take.")
+    destination_id: Uuid
+    error_category: CategoryName | None
+    response_status: int | None
+    last_error: str | None = Field(description="Of the latest entry. " + UNSEEN)
+    event_types: list[str] = Field(description="At most ten.")
+    count: Count
+    at_least: bool = Field(description="There may be more than were counted.")
+    first_at: Timestamp = Field(description="The first death.")
+    last_at: Timestamp
+    sample_id: Uuid = Field(description="The latest entry.")
 
 
 class DlqEntryOrNull(RootModel[DlqEntry | None]):

@@ -51,6 +51,25 @@ class Bulk(Struct, frozen=True):
     remaining: int
 
 
+class Bound(Struct, frozen=True):
+    """How much one request may do (None: as much as any), and how fast (None: as fast as it goes)."""
+
+    most: int | None = None
+    per_second: float | None = None
+
+    @property
+    def chunk(self) -> int:
+        """How many are written at once: no more than a second's worth."""
+        return CHUNK if self.per_second is None else max(1, min(CHUNK, int(self.per_second)))
+
+    def lasts_s(self, count: int) -> float:
+        """Return how long so many take at the least."""
+        return 0.0 if self.per_second is None else count / self.per_second
+
+
+UNBOUND = Bound()
+
+
 class EntryQueuePort(Protocol):
     """The entry queue of the intake."""
 
@@ -116,17 +135,27 @@ class DeadLetterCommands:
         raise Refusal("conflict", "the delivery cannot be sent again: its event was removed")
 
     async def retry_all(
-        self, actor: Principal, environment: int, which: DeliveryFilter, shown: Mapping[str, Any]
+        self,
+        actor: Principal,
+        environment: int,
+        which: DeliveryFilter,
+        shown: Mapping[str, Any],
+        bound: Bound = UNBOUND,
     ) -> Bulk:
         """Retry all deliveries that a filter selects, the oldest first. The audit log has the filter as
         `shown`."""
-        return await self._all(actor, environment, which, shown, "retry", RequeueEntry)
+        return await self._all(actor, environment, which, shown, bound, "retry", RequeueEntry)
 
     async def discard_all(
-        self, actor: Principal, environment: int, which: DeliveryFilter, shown: Mapping[str, Any]
+        self,
+        actor: Principal,
+        environment: int,
+        which: DeliveryFilter,
+        shown: Mapping[str, Any],
+        bound: Bound = UNBOUND,
     ) -> Bulk:
         """Discard all deliveries that a filter selects."""
-        return await self._all(actor, environment, which, shown, "discard", DiscardEntry)
+        return await self._all(actor, environment, which, shown, bound, "discard", DiscardEntry)
 
     async def count(self, environment: int, which: DeliveryFilter) -> Bulk:
         """Count the deliveries that a filter selects. Raises Refusal 503 where the count takes too
@@ -150,6 +179,7 @@ class DeadLetterCommands:
         environment: int,
         which: DeliveryFilter,
         shown: Mapping[str, Any],
+        bound: Bound,
         verb: str,
         make: type[RequeueEntry] | type[DiscardEntry],
     ) -> Bulk:
@@ -166,10 +196,12 @@ class DeadLetterCommands:
         async def work() -> Bulk:
             async with self._turns.held(environment):
                 matched, done, after = 0, 0, None
-                until = self._now() + WITHIN_S
-                while done < MOST and self._now() < until:
+                start = self._now()
+                most = MOST if bound.most is None else min(bound.most, MOST)
+                until = start + WITHIN_S
+                while done < most and self._now() < until:
                     stretch = await self._queue.dead(
-                        environment, which, after, min(CHUNK, MOST - done)
+                        environment, which, after, min(bound.chunk, most - done)
                     )
                     matched += stretch.matched
                     dead = stretch.found
@@ -180,7 +212,10 @@ class DeadLetterCommands:
                         except (StoreAwayError, PoisonError) as error:
                             raise _partly(error, done, counted) from error
                         done += count
-                        await trio.sleep(min(self._now() - began, LONGEST_REST_S))
+                        now = self._now()
+                        await trio.sleep(
+                            max(min(now - began, LONGEST_REST_S), start + bound.lasts_s(done) - now)
+                        )
                     after = stretch.through
                     if after is None:
                         return Bulk(matched, done, 0)

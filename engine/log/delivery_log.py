@@ -187,6 +187,11 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     event_type: str | None = None
     customer: str | None = None  # of the destination
     replay_job: str | None = None
+    dead_from_ms: int | None = (
+        None  # instants of death, for the dead-letter queue alone, as `signature`
+    )
+    dead_to_ms: int | None = None
+    signature: str | None = None  # `engine.log.dead_letters.DeadGroup`
 
 
 class EventFilter(Struct, frozen=True, kw_only=True):

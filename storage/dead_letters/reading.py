@@ -7,6 +7,7 @@ from engine.log.delivery_log import DeliveryFilter
 from engine.recording.requeue import Dead, DeadStretch
 from storage.database.bridge import Pool
 from storage.database.plan_refresh import KNOWN
+from storage.dead_letters.matching import conditions, left_to_rows
 from storage.log.walk import LOWEST, id_bounds
 
 EXAMINED = 2_000  # rows that one search looks at: some 5 ms
@@ -19,7 +20,8 @@ COUNTED = (
 _WHERE = """
     WHERE d.environment = $1::integer AND d.trouble IS NOT NULL
       AND d.id > $2::uuid AND d.id >= $3::uuid AND d.id < $4::uuid"""
-_COLUMNS = "d.id, d.destination, d.customer, d.event_type, d.error_category"
+_COLUMNS = """d.id, d.destination, d.customer, d.event_type, d.error_category, d.response_status,
+    d.dead_lettered_at_ms, d.last_error"""
 _IN_ORDER = """
     SELECT {columns} FROM deliveries d {where}
       AND (d.trouble, d.id) > (3::smallint, $2) AND (d.trouble, d.id) < (3::smallint, $4)
@@ -34,12 +36,6 @@ _NAMED = """
         SELECT {columns} FROM deliveries d {where} AND d.trouble = 3 AND d.id = n.id LIMIT 1
     ) d ORDER BY d.id LIMIT $5::integer"""
 _WAYS = {"in order": _IN_ORDER, "of one": _OF_ONE, "named": _NAMED}
-_TYPES = {
-    "destination": "uuid[]",
-    "customer": "text",
-    "event_type": "text",
-    "error_category": "smallint",
-}
 # Of the rows that were looked at those that pass; where more do than are wanted, the first of them.
 _STRETCH = """
 WITH examined AS MATERIALIZED ({way}),
@@ -56,10 +52,7 @@ SELECT ARRAY(SELECT id::text FROM picked ORDER BY id) AS ids,
 def stretch_statement(way: str, filters: tuple[str, ...]) -> str:
     """Return the text that reads a stretch; `way`: in order, of one destination, or named."""
     first = 7 if way == "in order" else 8
-    matches = ""
-    for place, name in enumerate(filters, first):
-        value = f"${place}::{_TYPES[name]}"
-        matches += f" AND {name} = " + (f"ANY({value})" if name == "destination" else value)
+    matches = conditions(filters, first)
     rows = _WAYS[way].format(columns=_COLUMNS, where=_WHERE)
     return _STRETCH.format(way=rows, matches=matches)
 
@@ -99,19 +92,14 @@ class PostgresDeadLetters:
         if destinations == () or which.ids == ():
             return None
         low, high = id_bounds(which.from_ms, which.to_ms, None)
-        way, left = "in order", destinations
+        way = "in order"
+        served: set[str] = set()
         arguments: list[Any] = []
         if which.ids is not None:
             way, arguments = "named", [list(which.ids)]
         elif destinations is not None and len(destinations) == 1:
-            way, arguments, left = "of one", [destinations[0]], None
-        given = {
-            "destination": None if left is None else list(left),
-            "customer": which.customer,
-            "event_type": which.event_type,
-            "error_category": which.error_category,
-        }
-        passes = {name: value for name, value in given.items() if value is not None}
+            way, arguments, served = "of one", [destinations[0]], {"destinations"}
+        passes = left_to_rows(which, served)
         sql = stretch_statement(way, tuple(passes))
         return await self._pool.fetch_row(
             sql,

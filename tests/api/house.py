@@ -86,6 +86,7 @@ from storage.counters.analytics import PostgresAnalytics
 from storage.counters.environments import PostgresEnvironmentCounters
 from storage.database.bridge import Bridge
 from storage.database.profiles import INTAKE
+from storage.dead_letters.listing import PostgresDeadLetterLog
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.dead_letters.requeue import PostgresRequeue
 from storage.encryption.secretbox import SecretBox
@@ -425,6 +426,7 @@ class House:
                 NoAdmission(),
                 self.writer,
             ),
+            dead_letter_log=PostgresDeadLetterLog(self.bridge.pool),
             replays=ReplayCommands(
                 self.jobs,
                 self.tables.destinations,

@@ -12,6 +12,8 @@ from api.cli.remote.parameters import since_until
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 
+MOST = 10_000  # of one request
+
 
 @click.group("dlq", help="Deliveries that died: look at them, retry them, discard them.")
 def command() -> None:
@@ -27,6 +29,7 @@ def _filters(decorated: Any) -> Any:
             "--error-category", type=click.Choice(ERROR_CATEGORY, case_sensitive=False),
             help="Of the last attempt.",
         ),
+        click.option("--signature", metavar="DIGEST", help="A group of `angarium dlq groups`."),
         click.option("--event-type", metavar="EVENT_TYPE"),
         click.option("--destination", "destination_id", metavar="ID"),
     ):  # fmt: skip
@@ -49,6 +52,13 @@ def get(session: Session, delivery_id: str) -> None:
 def _bulk(decorated: Any) -> Any:
     """Add what the two commands on many have in common."""
     for option in (
+        click.option(
+            "--rate",
+            type=click.FloatRange(0, min_open=True),
+            metavar="PER_SECOND",
+            help="No more than so many a second.",
+        ),
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="No more than so many."),
         click.option("--yes", "-y", is_flag=True, help="Do not ask."),
         click.option("--dry-run", is_flag=True, help="Only say how many."),
     ):
@@ -83,6 +93,8 @@ def _all(
     ids: tuple[str, ...],
     yes: bool,
     dry_run: bool,
+    rate: float | None,
+    limit: int | None,
     **filters: Any,
 ) -> None:
     chosen = {name: value for name, value in filters.items() if value is not None}
@@ -97,14 +109,18 @@ def _all(
             if dry_run:
                 session.output.one(counted)
                 return
-            deliveries = (
-                "1 delivery" if counted["matched"] == 1 else f"{counted['matched']} deliveries"
-            )
-            session.confirm(f"{verb.capitalize()} {deliveries}?", yes=counted["matched"] == 0)
+            number = min(counted["matched"], limit or counted["matched"])
+            deliveries = "1 delivery" if number == 1 else f"{number} deliveries"
+            session.confirm(f"{verb.capitalize()} {deliveries}?", yes=number == 0)
+        chosen |= {} if rate is None else {"rate_per_second": rate}
         total, left = 0, 1
         while left:  # a request has a bound; what is beyond it is the next one's
+            if limit is not None:
+                chosen["limit"] = min(MOST, limit - total)
             answer: Any = act(**chosen)
             total += answer[done]
+            if total == limit:
+                break
             left = answer.get("remaining", 0) if answer[done] else 0
             if left:
                 note(f"{total} {done}, {left} to go")

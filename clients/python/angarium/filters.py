@@ -88,6 +88,7 @@ class DlqFilter(TypedDict, total=False):
     destination_id: str | None
     event_type: str | None
     error_category: ErrorCategory | None
+    signature: str | None
 
 
 class ReplayJobFilter(TypedDict, total=False):

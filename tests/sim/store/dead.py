@@ -95,4 +95,6 @@ def _passes(row: StoredDelivery, which: DeliveryFilter) -> bool:
         and which.customer in (None, row.customer)
         and which.event_type in (None, row.event_type)
         and which.error_category in (None, row.category)
+        and (which.dead_from_ms is None or (row.dead_lettered_at_ms or 0) >= which.dead_from_ms)
+        and (which.dead_to_ms is None or (row.dead_lettered_at_ms or 0) < which.dead_to_ms)
     )

@@ -10,8 +10,8 @@ PLAIN: tuple[Plain, ...] = (
         "dlq.list",
         help=(
             "List the dead-letter queue.\n\nDeliveries whose schedule is used up, or that met a "
-            "410; the latest created first. A page may hold fewer than `limit`, even none, "
-            "and still have a `nextCursor`."
+            "410; the latest dead first. A page may hold fewer than `limit`, even none, and "
+            "still have a `nextCursor`."
         ),
         columns=(
             Column("DEAD SINCE", "deadLetteredAt"),
@@ -56,8 +56,29 @@ PLAIN: tuple[Plain, ...] = (
                 ),
                 help=("Of the last attempt."),
             ),
+            Option("--signature", "signature", metavar="TEXT", help=("Deliveries of this group.")),
         ),
         paged=True,
         spans=True,
+    ),
+    Plain(
+        "groups",
+        "dlq.groups",
+        help=(
+            "Group the dead-letter queue by what deliveries died of.\n\nA group has one "
+            "destination, error category, response status and error, numbers in the error "
+            "left out; the largest group comes first. The latest 20,000 entries that the "
+            "filters select are grouped: where there are more, `atLeast` is true. Give a "
+            "group's `signature` to the retry or discard in bulk."
+        ),
+        columns=(
+            Column("COUNT", "count"),
+            Column("ERROR", "errorCategory"),
+            Column("HTTP", "responseStatus"),
+            Column("LAST", "lastAt"),
+            Column("DESTINATION", "destinationId"),
+            Column("SIGNATURE", "signature"),
+            Column("LAST ERROR", "lastError"),
+        ),
     ),
 )

@@ -33,7 +33,7 @@ from angarium.shapes.destinations import (
     TemplateDestinationDraft,
     TestResult,
 )
-from angarium.shapes.dlq import BulkDiscard, BulkRetry, DlqEntry, DlqSelection, Requeued
+from angarium.shapes.dlq import BulkDiscard, BulkRetry, DlqEntry, DlqGroup, DlqSelection, Requeued
 from angarium.shapes.embed_sessions import EmbedContext, EmbedLimits, EmbedSession, SessionDraft
 from angarium.shapes.events import (
     BatchEntry,
@@ -175,6 +175,7 @@ __all__ = [
     "DestinationTemplate",
     "DestinationWithSecret",
     "DlqEntry",
+    "DlqGroup",
     "DlqSelection",
     "DlqStatus",
     "EmbedContext",

@@ -68,6 +68,29 @@ class DlqEntry(TypedDict):
     lastError: str | None
 
 
+class DlqGroup(TypedDict):
+    """Entries of the dead-letter queue that died of the same."""
+
+    # What the retry and the discard in bulk take.
+    signature: str
+    destinationId: str
+    errorCategory: ErrorCategory | None
+    responseStatus: int | None
+    # Of the latest entry. Null in an embed session whose workspace does not let its customers
+    # `viewPayloads`.
+    lastError: str | None
+    # At most ten.
+    eventTypes: list[str]
+    count: int
+    # There may be more than were counted.
+    atLeast: bool
+    # The first death.
+    firstAt: str
+    lastAt: str
+    # The latest entry.
+    sampleId: str
+
+
 # Which entries are meant: those for which all that is given holds.
 DlqSelection = TypedDict(
     "DlqSelection",
@@ -78,6 +101,9 @@ DlqSelection = TypedDict(
         "destinationId": str | None,
         "eventType": str | None,
         "errorCategory": ErrorCategory | None,
+        "signature": str | None,
+        "limit": int | None,
+        "ratePerSecond": float | None,
         "dryRun": bool,
     },
 )

@@ -6,7 +6,15 @@ from typing import Unpack
 
 from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
 from angarium.filters import DlqFilter
-from angarium.shapes import BulkDiscard, BulkRetry, DlqEntry, ErrorCategory, Page, Requeued
+from angarium.shapes import (
+    BulkDiscard,
+    BulkRetry,
+    DlqEntry,
+    DlqGroup,
+    ErrorCategory,
+    Page,
+    Requeued,
+)
 from angarium.sync.resource import Resource, follow_pages
 
 
@@ -18,8 +26,8 @@ class Dlq(Resource):
     ) -> Page[DlqEntry]:
         """List the dead-letter queue: one page.
 
-        Deliveries whose schedule is used up, or that met a 410; the latest created first. A
-        page may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        Deliveries whose schedule is used up, or that met a 410; the latest dead first. A page
+        may hold fewer than `limit`, even none, and still have a `nextCursor`.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/dlq", query))
@@ -27,10 +35,20 @@ class Dlq(Resource):
     def iterate(self, **chosen: Unpack[DlqFilter]) -> Iterator[DlqEntry]:
         """List the dead-letter queue: all pages.
 
-        Deliveries whose schedule is used up, or that met a 410; the latest created first. A
-        page may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        Deliveries whose schedule is used up, or that met a 410; the latest dead first. A page
+        may hold fewer than `limit`, even none, and still have a `nextCursor`.
         """
         return follow_pages(self._send, "/dlq", {**chosen, "limit": PAGE})
+
+    def groups(self) -> Iterator[DlqGroup]:
+        """Group the dead-letter queue by what deliveries died of: all pages.
+
+        A group has one destination, error category, response status and error, numbers in the
+        error left out; the largest group comes first. The latest 20,000 entries that the
+        filters select are grouped: where there are more, `atLeast` is true. Give a group's
+        `signature` to the retry or discard in bulk.
+        """
+        return follow_pages(self._send, "/dlq/groups", {"limit": PAGE})
 
     def get(self, delivery_id: str) -> DlqEntry | None:
         """Show an entry of the dead-letter queue.
@@ -57,6 +75,9 @@ class Dlq(Resource):
         destination_id: str | None = None,
         event_type: str | None = None,
         error_category: ErrorCategory | None = None,
+        signature: str | None = None,
+        limit: int | None = None,
+        rate_per_second: float | None = None,
         dry_run: bool | None = None,
     ) -> BulkRetry:
         """Retry entries of the dead-letter queue in bulk.
@@ -78,6 +99,9 @@ class Dlq(Resource):
                         "destination_id": destination_id,
                         "event_type": event_type,
                         "error_category": error_category,
+                        "signature": signature,
+                        "limit": limit,
+                        "rate_per_second": rate_per_second,
                         "dry_run": dry_run,
                     }
                 ),
@@ -93,6 +117,9 @@ class Dlq(Resource):
         destination_id: str | None = None,
         event_type: str | None = None,
         error_category: ErrorCategory | None = None,
+        signature: str | None = None,
+        limit: int | None = None,
+        rate_per_second: float | None = None,
         dry_run: bool | None = None,
     ) -> BulkDiscard:
         """Discard entries of the dead-letter queue in bulk.
@@ -112,6 +139,9 @@ class Dlq(Resource):
                         "destination_id": destination_id,
                         "event_type": event_type,
                         "error_category": error_category,
+                        "signature": signature,
+                        "limit": limit,
+                        "rate_per_second": rate_per_second,
                         "dry_run": dry_run,
                     }
                 ),

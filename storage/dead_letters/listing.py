@@ -1,0 +1,158 @@
+"""The dead-letter queue as callers read it: pages and groups, the latest death first."""
+
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from engine.log.dead_letters import DeadGroup, DeadGroups, DeadPosition
+from engine.log.delivery_log import DeliveryFilter, DeliveryPage
+from storage.database.bridge import Pool
+from storage.database.plan_refresh import KNOWN
+from storage.dead_letters.matching import SIGNATURE, conditions, left_to_rows
+from storage.log.entries import ENTRY_COLUMNS, delivery_entry
+from storage.log.walk import HIGHEST, LOWEST, id_bounds
+
+EXAMINED = 2_000  # rows that one page looks at: some 5 ms
+GROUPED = 20_000  # rows that are grouped: some 150 ms, mostly for their signatures
+TYPES = 10  # event types that a group names
+_END_MS = (1 << 63) - 1
+
+# $1 environment, $2 lowest id, $3 and $4 the place to stay below, $5 earliest death, $6 rows to look at.
+# As in `walk.stream`, the order says which index is followed.
+_WHERE = "d.environment = $1::integer AND d.trouble = 3 AND d.id >= $2::uuid"
+_IN_ORDER = f"""
+    SELECT d.* FROM deliveries d WHERE {_WHERE}
+      AND (d.dead_lettered_at_ms, d.id) < ($3::bigint, $4::uuid)
+      AND (d.dead_lettered_at_ms, d.id) >= ($5::bigint, '{LOWEST}'::uuid)
+    ORDER BY d.dead_lettered_at_ms DESC, d.id DESC LIMIT $6::integer"""  # noqa: S608 - constants
+_OF_ONE = f"""
+    SELECT d.* FROM deliveries d WHERE {_WHERE}
+      AND (d.destination, d.dead_lettered_at_ms, d.id) < ($7::uuid, $3::bigint, $4::uuid)
+      AND (d.destination, d.dead_lettered_at_ms, d.id) >= ($7, $5::bigint, '{LOWEST}'::uuid)
+    ORDER BY d.destination DESC, d.dead_lettered_at_ms DESC, d.id DESC LIMIT $6::integer"""  # noqa: S608 - constants
+_PAGE = """
+WITH examined AS MATERIALIZED ({rows})
+SELECT {columns}, ends.number AS examined, ends.last::text AS bottom
+FROM (
+    SELECT count(*) AS number, (array_agg(id ORDER BY dead_lettered_at_ms, id))[1] AS last FROM examined
+) ends LEFT JOIN LATERAL (
+    SELECT * FROM examined WHERE true{matches}
+    ORDER BY dead_lettered_at_ms DESC, id DESC LIMIT {limit}
+) d ON true
+ORDER BY d.dead_lettered_at_ms DESC, d.id DESC"""
+_GROUPS = """
+WITH examined AS MATERIALIZED ({rows}),
+grouped AS (
+    SELECT {signature} AS signature, count(*) AS count, min(dead_lettered_at_ms) AS first_ms,
+           max(dead_lettered_at_ms) AS last_ms, array_agg(DISTINCT event_type) AS event_types,
+           (array_agg(id ORDER BY dead_lettered_at_ms DESC, id DESC))[1] AS sample
+    FROM examined WHERE true{matches} GROUP BY 1
+)
+SELECT g.signature, g.count, g.first_ms, g.last_ms, g.event_types[1:{types}] AS event_types,
+       g.sample::text AS sample, d.destination::text AS destination, d.error_category,
+       d.response_status, d.last_error, (SELECT count(*) FROM examined) AS examined
+FROM grouped g JOIN examined d ON d.id = g.sample
+ORDER BY g.count DESC, g.signature"""
+
+
+@lru_cache(KNOWN)
+def page_statement(one: bool, names: tuple[str, ...]) -> str:
+    """Return the text of a page; `one`: of one destination. Its last parameter is how many rows fit."""
+    first = 8 if one else 7
+    return _PAGE.format(
+        rows=_OF_ONE if one else _IN_ORDER,
+        columns=ENTRY_COLUMNS,
+        matches=conditions(names, first),
+        limit=f"${first + len(names)}::integer",
+    )
+
+
+@lru_cache(KNOWN)
+def groups_statement(one: bool, names: tuple[str, ...]) -> str:
+    """Return the text that groups."""
+    return _GROUPS.format(
+        rows=_OF_ONE if one else _IN_ORDER,
+        signature=SIGNATURE,
+        matches=conditions(names, 8 if one else 7),
+        types=TYPES,
+    )
+
+
+class PostgresDeadLetterLog:
+    """`engine.log.dead_letters.DeadLetterLog` on the pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def page(
+        self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int
+    ) -> DeliveryPage:
+        """Return a page of entries; see the port."""
+        if which.destinations == ():
+            return DeliveryPage([], None)
+        one, left = _way(which)
+        look_at = EXAMINED if left else limit + 1
+        arguments = _arguments(environment, which, below, look_at, one=one)
+        rows = await self._pool.fetch(
+            page_statement(one, tuple(left)), *arguments, *left.values(), limit + 1
+        )
+        shown = [
+            delivery_entry(_without_ends(row)) for row in rows[:limit] if row["id"] is not None
+        ]
+        if len(rows) > limit:
+            return DeliveryPage(shown, shown[-1].id)
+        cut = bool(rows) and rows[0]["examined"] == look_at
+        return DeliveryPage(shown, rows[0]["bottom"] if cut else None)
+
+    async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:
+        """Return the groups of the latest dead; see the port."""
+        if which.destinations == ():
+            return DeadGroups([], whole=True)
+        one, left = _way(which)
+        arguments = _arguments(environment, which, None, GROUPED, one=one)
+        rows = await self._pool.fetch(
+            groups_statement(one, tuple(left)), *arguments, *left.values()
+        )
+        whole = not rows or rows[0]["examined"] < GROUPED
+        return DeadGroups([_group(dict(row)) for row in rows], whole=whole)
+
+
+def _way(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
+    """Return whether the rows of one destination are read, and what is left to the rows."""
+    one = which.destinations is not None and len(which.destinations) == 1
+    served = {"dead_from_ms", "dead_to_ms"} | ({"destinations"} if one else set())
+    return one, left_to_rows(which, served)
+
+
+def _arguments(
+    environment: int,
+    which: DeliveryFilter,
+    below: DeadPosition | None,
+    look_at: int,
+    *,
+    one: bool,
+) -> list[Any]:
+    low, _ = id_bounds(which.from_ms, None, None)
+    ends = [(_END_MS, HIGHEST)]
+    if which.dead_to_ms is not None:
+        ends.append((which.dead_to_ms, LOWEST))
+    if below is not None:
+        ends.append((below.at_ms, below.id))
+    arguments: list[Any] = [environment, low, *min(ends), which.dead_from_ms or 0, look_at]
+    if one and which.destinations is not None:
+        arguments.append(which.destinations[0])
+    return arguments
+
+
+def _without_ends(row: Any) -> dict[str, Any]:
+    fields = dict(row)
+    del fields["examined"], fields["bottom"]
+    return fields
+
+
+def _group(fields: dict[str, Any]) -> DeadGroup:
+    del fields["examined"]
+    error = fields["last_error"]
+    fields["last_error"] = None if error is None else error.decode("utf-8", "replace")
+    return msgspec.convert(fields, DeadGroup)
