@@ -14,6 +14,7 @@ from engine.core.vocabulary import Environment
 from engine.model.documents import is_uuid
 from engine.model.errors import Refusal
 from engine.model.read_models import EnvironmentModel, SessionCustomer
+from engine.model.words import CREDENTIAL_KINDS
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -134,7 +135,7 @@ class Call:
         """Who acts, for the audit log."""
         credential = self.admitted.credential
         return Principal(
-            kind=credential.kind.name,
+            kind=CREDENTIAL_KINDS[credential.kind],
             id=credential.key_id if self.customer is None else self.customer.account,
             workspace=credential.workspace,
             environment=None if self.place is None else self.place.number,

@@ -71,16 +71,16 @@ class Judge:
         )
         assert route.handler is not None
         if not route.streams:
-            answer = await self._handled(route, route.handler, call)
+            answer = answer_of(route, await self._handled(route, route.handler, call))
             return answer if settings is None else withheld(route, settings, answer)
         with self._services.streams.place(g.workspace):
             extensions: dict[str, Any] = request.scope["extensions"]
             begin = extensions.get(STREAM)
             if begin is not None:
                 begin()
-            return await route.handler(call)
+            return answer_of(route, await route.handler(call))
 
-    async def _handled(self, route: Route, handler: Handler, call: Call) -> Answer:
+    async def _handled(self, route: Route, handler: Handler, call: Call) -> object:
         """Call the handler when its workspace has a place for it. Raises Refusal 503 when too many wait.
 
         What needs no credential has no workspace, and asks no database.
@@ -156,6 +156,11 @@ class Judge:
         if route.environment:
             raise Refusal("invalid_request", "name the environment: header X-Environment")
         return None
+
+
+def answer_of(route: Route, found: object) -> Answer:
+    """Return what a route's handler returned as an answer."""
+    return found if isinstance(found, Answer) else Answer(route.status, found)
 
 
 def _headers() -> dict[str, str]:

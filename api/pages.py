@@ -9,8 +9,10 @@ from uuid import UUID
 
 import orjson
 
+from api.shapes import Page
 from engine.model.documents import invalid
 
+Item = TypeVar("Item")
 Row = TypeVar("Row")
 # Of the items of a page as they are written, escapes counted. No item alone is larger than half of that,
 # so that no answer of a list is larger than 2 MiB, and its making takes some milliseconds.
@@ -44,6 +46,10 @@ def ordinal(number: int) -> str:
     return str(UUID(int=number))
 
 
+def _id(item: Any) -> str:
+    return str(item["id"])
+
+
 def fitting(items: Sequence[Any], most: int) -> int:
     """Return how many of the first items have room in so many bytes of JSON: one at least, if any."""
     size = 0
@@ -55,36 +61,36 @@ def fitting(items: Sequence[Any], most: int) -> int:
 
 
 def page(
-    items: Sequence[Any],
+    items: list[Item],
     listing: str,
     environment: int,
     below: str | None,
     mark: Callable[[int], str] | None = None,
-) -> dict[str, Any]:
+) -> Page[Item]:
     """Return a page of those items that have room; `below` is where the next one begins, None at the end.
 
     `mark` returns what stands for the item of an index in a cursor: by default its `id`.
     """
     shown = items[: fitting(items, PAGE_BYTES)]
     if len(shown) < len(items):
-        below = shown[-1]["id"] if mark is None else mark(len(shown) - 1)
+        below = _id(shown[-1]) if mark is None else mark(len(shown) - 1)
     following = None if below is None else cursor_of(listing, environment, below)
     return {"items": shown, "nextCursor": following}
 
 
 async def portioned_page(
     take: Callable[[str | None, int], Awaitable[Sequence[Row]]],
-    views: Callable[[Sequence[Row]], Awaitable[list[Any]]],
+    views: Callable[[Sequence[Row]], Awaitable[list[Item]]],
     listing: str,
     environment: int,
     below: str | None,
     limit: int,
-) -> dict[str, Any]:
+) -> Page[Item]:
     """Return a page of rows that are read in portions: no more of them than have room, and one portion.
 
     `take` returns at most so many rows below an id; each view has the row's `id`.
     """
-    items: list[Any] = []
+    items: list[Item] = []
     size = 0
     while True:
         wanted = min(
@@ -95,10 +101,10 @@ async def portioned_page(
         items += portion
         size += len(orjson.dumps(portion))
         if len(items) > limit:
-            return page(items[:limit], listing, environment, items[limit - 1]["id"])
+            return page(items[:limit], listing, environment, _id(items[limit - 1]))
         if len(rows) < wanted:
             return page(items, listing, environment, None)
-        below = items[-1]["id"]
+        below = _id(items[-1])
         if size > PAGE_BYTES:
             return page(items, listing, environment, below)
 

@@ -6,21 +6,21 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from engine.core.vocabulary import DestinationStatus
+from engine.core.vocabulary import (
+    DeliveryKind,
+    DeliveryOrigin,
+    DeliveryStatus,
+    DestinationStatus,
+    DlqStatus,
+    Environment,
+    ErrorCategory,
+    Priority,
+)
 from engine.drafts import Document, Uuid
 from engine.model.documents import invalid, refusal_of
 from engine.model.errors import Refusal
 from engine.model.instants import Instant
-from engine.model.words import (
-    CategoryName,
-    DeliveryKindName,
-    DeliveryStatusName,
-    DestinationStatusName,
-    DlqStatusName,
-    EnvironmentName,
-    OriginKindName,
-    PriorityName,
-)
+from engine.model.words import Word
 
 MAX_PARAMETERS = 64  # more than any route knows, so that a flood of them is not even split
 PAGE = 20
@@ -85,8 +85,8 @@ class ListQuery(Query):
 class DestinationQuery(ListQuery):
     """Filters of destinations."""
 
-    environment: EnvironmentName | None = None
-    status: DestinationStatusName | None = Field(
+    environment: Word[Environment] | None = None
+    status: Word[DestinationStatus] | None = Field(
         None, description="Destinations of this status; without it ACTIVE and DISABLED ones."
     )
     customer_account_id: Uuid | None = Field(None, description="Destinations of this account.")
@@ -111,22 +111,22 @@ class DeliveryQuery(PageQuery):
 
     event_id: Uuid | None = Field(None, description="Deliveries of this event.")
     destination_id: Uuid | None = Field(None, description="Deliveries to this destination.")
-    environment: EnvironmentName | None = None
-    status: DeliveryStatusName | None = None
+    environment: Word[Environment] | None = None
+    status: Word[DeliveryStatus] | None = None
     from_: Instant | None = Field(None, alias="from", description="Created at or after.")
     to: Instant | None = Field(None, description="Created before.")
     is_replay: FlagOrEmpty = Field(None, description="Only replays, or none. Empty: no filter.")
-    error_category: CategoryName | None = Field(None, description="Of the last attempt.")
-    priority: PriorityName | None = None
-    dlq_status: DlqStatusName | None = None
-    kind: DeliveryKindName | None = None
-    origin_kind: OriginKindName | None = None
+    error_category: Word[ErrorCategory] | None = Field(None, description="Of the last attempt.")
+    priority: Word[Priority] | None = None
+    dlq_status: Word[DlqStatus] | None = None
+    kind: Word[DeliveryKind] | None = None
+    origin_kind: Word[DeliveryOrigin] | None = None
 
 
 class EventQuery(PageQuery):
     """Filters of events."""
 
-    environment: EnvironmentName | None = None
+    environment: Word[Environment] | None = None
     event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
         None, description="Events of this type."
     )

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, get_type_hints
 
 from pydantic import BaseModel
 
@@ -17,7 +17,9 @@ from engine.model.workspace_settings import Ability
 
 JSON = "application/json"
 ANY_TYPE = "*/*"
-Handler = Callable[[Call], Awaitable[Answer]]
+CREATED = 201
+# What it returns is the body of its answer, or an Answer where status or headers are its own.
+Handler = Callable[[Call], Awaitable[Any]]
 
 ANYONE: frozenset[Scope] | None = None  # needs no credential
 EVERY = frozenset(Scope)
@@ -82,9 +84,11 @@ class Route:
     """One operation.
 
     `body`: the model of its JSON body; `merge_patch`: that body is a merge patch. `action`: its body is
-    `{}` or none. `responses`: models by status, beside the errors in `refusals` and those of any route.
-    `environment`: it works in one, so that an MCP key must name it. `handler` is None for a route that
-    the ingestion routes answer. `embed`: what an embed session gets; no route is without a decision.
+    `{}` or none. `status`: of its success, whose shape is what the handler's signature returns.
+    `responses`: shapes by status, given where the signature cannot say it: of bytes, and without a
+    handler. Beside them are the errors in `refusals` and those of any route. `environment`: it works in
+    one, so that an MCP key must name it. `handler` is None for a route that the ingestion routes answer.
+    `embed`: what an embed session gets; no route is without a decision.
     `example`: of its body, where one made from its fields would not do. `codes`: error codes that few
     routes have, such as `schema_violation`. `path_schemas`: of its path's parameters that are no ids.
 
@@ -120,7 +124,8 @@ class Route:
     scopes: frozenset[Scope] | None
     embed: Embed
     handler: Handler | None
-    responses: dict[int, type[BaseModel]]
+    status: int = 200
+    responses: Mapping[int, Any] = field(default_factory=dict)
     query: type[Query] = Query
     body: type[BaseModel] | None = None
     action: bool = False
@@ -148,9 +153,18 @@ class Route:
     repeat: Repeat | None = None
     takes_s: float = 0.0
 
+    def __post_init__(self) -> None:
+        """Take the shape of the answer from the handler's signature. Raises TypeError if it has none."""
+        if self.responses:
+            return
+        shape = get_type_hints(self.handler, include_extras=True).get("return")
+        if shape in (None, Any, Answer):
+            raise TypeError(f"{self.name}: the handler's signature does not say what it returns")
+        object.__setattr__(self, "responses", {self.status: shape})
+
     @property
     def repeats(self) -> Repeat:
         """What becomes of the request when it is repeated."""
         if self.repeat is not None:
             return self.repeat
-        return Repeat.NEVER if 201 in self.responses else Repeat.FREELY
+        return Repeat.NEVER if self.status == CREATED else Repeat.FREELY

@@ -14,12 +14,13 @@ from api.bodies import check_strings, read_object
 from api.call import Call
 from api.multipart import MultipartForm
 from api.queries import Query
+from engine.core.vocabulary import Environment
 from engine.ingest.file_draft import INLINE_BYTES, FileFields, FileInput
 from engine.ingest.uploads import Content
 from engine.model.documents import invalid, read
 from engine.model.errors import Refusal
 from engine.model.file_records import FILE_BYTES, SourceKind
-from engine.model.words import EnvironmentName
+from engine.model.words import Word
 
 JSON = "application/json"
 MULTIPART = "multipart/form-data"
@@ -32,7 +33,7 @@ RETRY_S = 2  # files take seconds, not minutes
 class UploadQuery(Query):
     """What is said of a file whose bytes are the body. With another body it is said there."""
 
-    environment: EnvironmentName | None = None
+    environment: Word[Environment] | None = None
     file_name: str | None = None
     content_type: str | None = None  # of JSON, above all, whose header would name another form
     file_type: str | None = None

@@ -31,7 +31,7 @@ from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
 from engine.filters import compile_filter
 from engine.filters.program import SOURCE_BYTES as FILTER_BYTES
 from engine.model.documents import MAX_MEMBERS, invalid
-from engine.model.words import AlgorithmName, OrderingName, PriorityName
+from engine.model.words import Word, word
 
 NAME_LENGTH = 256  # as event types and identifiers: fits a line of any list
 DESCRIPTION_LENGTH = 2_000  # some paragraphs
@@ -81,6 +81,25 @@ class NullIs:
     ) -> JsonSchemaValue:
         """Return the schema of the rest, or null."""
         return {"anyOf": [handler(schema), {"type": "null"}]}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentedAs:
+    """Says that a part of an answer has the schema of another type: of a model whose fields it has, or of
+    what a fragment of JSON holds."""
+
+    model: Any
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Return the schema of the other type."""
+        return handler.generate_schema(self.model)
+
+
+def told(text: str, **bounds: Any) -> Any:
+    """Return what an answer's field is annotated with to be described."""
+    return Field(description=text, **bounds)
 
 
 def _few(value: Any) -> Any:
@@ -134,8 +153,9 @@ class DeliveryOptions(Document):
         description="Requests in flight at once; `auto`: as many as its answers bear, found by what they "
         "take and whether they fail.",
     )
-    ordering: OrderingName = Field(
-        "NONE", description="What first-in first-out holds for: nothing, one key, the destination."
+    ordering: Word[Ordering] = Field(
+        word(Ordering.NONE),
+        description="What first-in first-out holds for: nothing, one key, the destination.",
     )
     timeout_ms: int = Field(15_000, ge=100, le=60_000, description="From DNS to the last byte.")
     rate_limit_per_second: float | None = Field(
@@ -152,7 +172,7 @@ class DeliveryOptions(Document):
 class SigningOptions(Document):
     """The signatures of outbound bodies."""
 
-    algorithm: AlgorithmName = "HMAC_SHA256"
+    algorithm: Word[SigningAlgorithm] = word(SigningAlgorithm.HMAC_SHA256)
 
 
 class _Options(Document):
@@ -278,7 +298,7 @@ class RuleDraft(Document):
         description="A CEL expression over `event` (eventType, payload, metadata, source, "
         "customerExternalId, occurredAt), at most 2 KiB. Null: every event of these types.",
     )  # fmt: skip
-    priority: Annotated[PriorityName, NullIs("STANDARD")] = "STANDARD"
+    priority: Annotated[Word[Priority], NullIs("STANDARD")] = word(Priority.STANDARD)
     enabled: Annotated[bool, NullIs(True)] = True
 
     @property

@@ -20,12 +20,12 @@ def document(
 ) -> dict[str, Any]:
     """Return the document; `own_events` are the payloads of the service's own events, by type."""
     own = own_events or {}
-    models: list[type[BaseModel]] = [Error, OutboundEvent, *own.values()]
+    models: list[Any] = [Error, OutboundEvent, *own.values()]
     for route in routes:
         models += [*route.responses.values()] + ([route.body] if route.body else [])
     schemas, references = schemas_of(models)
     examples = Examples(schemas)
-    operations = Operations(references, examples)
+    operations = Operations(schemas, references, examples)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = operations.of(route)

@@ -1,10 +1,10 @@
 """What operations refer to: the shapes of bodies, the headers, the credentials and the errors."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from pydantic import TypeAdapter
 
 from api.openapi.prose import ERROR_EXAMPLES, ERRORS
 from api.openapi.vocabulary import shared, sharing
@@ -20,6 +20,7 @@ _EMPTY = {
     "description": "The body of an action: empty. No body is the same.",
 }
 # Codes that only the routes that name them can answer with (`Route.codes`).
+_PAGE = re.compile(r"Page_(\w+)_")
 RARE = frozenset({"schema_violation", "idempotency_mismatch", "loop_detected"})
 _WAITING = (429, 503)  # the statuses that state when to try again
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
@@ -53,22 +54,32 @@ CREDENTIALS = {
 }
 
 
-def schemas_of(models: Iterable[type[BaseModel]]) -> tuple[dict[str, Any], dict[Any, Any]]:
-    """Return the schemas of models and of all they hold, and the reference of each of `models`."""
-    wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = [
-        (model, "validation") for model in dict.fromkeys(models)
-    ]
-    by_model, definitions = models_json_schema(wanted, ref_template=REFERENCE)
+def schemas_of(models: Iterable[Any]) -> tuple[dict[str, Any], dict[Any, Any]]:
+    """Return the schemas of models and of all they hold, and the reference of each of `models`: pydantic
+    models, and shapes, which are TypedDicts."""
+    by_model, definitions = TypeAdapter.json_schemas(
+        [(model, "validation", TypeAdapter(model)) for model in dict.fromkeys(models)],
+        ref_template=REFERENCE,
+    )
     references = {model: reference for (model, _), reference in by_model.items()}
-    names = {name: schema.get("title", name) for name, schema in definitions["$defs"].items()}
+    names = {name: _name(name, schema) for name, schema in definitions["$defs"].items()}
     schemas = {names[name]: plain(schema) for name, schema in definitions["$defs"].items()}
     assert len(schemas) == len(names), "two models of one name"
     _rename(schemas, names)
     _rename(references, names)
     _name_codes(schemas)
+    for schema in schemas.values():
+        if schema.get("properties"):  # pydantic says it of models, not of TypedDicts
+            schema.setdefault("additionalProperties", False)
     ours = shared() | {"Empty": _EMPTY}
     assert not ours.keys() & schemas.keys(), "a model has the name of a shape that is made here"
     return sharing(schemas) | ours, references
+
+
+def _name(name: str, schema: dict[str, Any]) -> str:
+    """Return the document's name of a model: a page of `EventItem`s is an `EventPage`."""
+    page = _PAGE.fullmatch(name)
+    return f"{page[1].removesuffix('Item')}Page" if page else str(schema.get("title", name))
 
 
 def _rename(value: Any, names: dict[str, str]) -> None:

@@ -30,7 +30,10 @@ _UUID = {"type": "string", "format": "uuid"}
 class Operations:
     """Describes routes with the shapes of one document."""
 
-    def __init__(self, references: dict[Any, Any], examples: Examples) -> None:
+    def __init__(
+        self, schemas: dict[str, Any], references: dict[Any, Any], examples: Examples
+    ) -> None:
+        self._schemas = schemas
         self._references = references
         self._examples = examples
 
@@ -111,7 +114,7 @@ class Operations:
         responses: dict[str, Any] = {}
         for status, model in route.responses.items():
             responses[str(status)] = {
-                "description": _first_line(model),
+                "description": self._first_line(model),
                 "headers": header_references() | _own_headers(route),
             }
             if status != NOT_MODIFIED:
@@ -127,7 +130,11 @@ class Operations:
             )
         return responses
 
-    def _answer(self, route: Route, model: type[BaseModel]) -> dict[str, Any]:
+    def _first_line(self, model: Any) -> str:
+        name = self._references[model]["$ref"].rpartition("/")[2]
+        return str(self._schemas[name]["description"]).splitlines()[0]
+
+    def _answer(self, route: Route, model: Any) -> dict[str, Any]:
         if route.content_type.startswith("text/html"):
             return {"schema": {"type": "string"}, "example": "<!doctype html>..."}
         if route.content_type != JSON:
@@ -206,11 +213,6 @@ def _environment(route: Route) -> dict[str, Any]:
         "description": f"The environment to work in. {needed}; another than an API key's own is a 403.",
         "schema": sharing({"enum": [name.name for name in Environment]}),
     }
-
-
-def _first_line(model: type[BaseModel]) -> str:
-    of = model.__pydantic_generic_metadata__["origin"] or model  # a page of something is a page
-    return (of.__doc__ or of.__name__).strip().splitlines()[0]
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:

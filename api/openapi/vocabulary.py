@@ -19,7 +19,8 @@ from engine.core.vocabulary import (
     SigningAlgorithm,
 )
 from engine.model.errors import STATUS_OF_CODE
-from engine.model.words import GranularityName, KeyKindName, PeriodName, SchemaStatusName
+from engine.model.words import GranularityName, KeyKindName, PeriodName
+from engine.schemas.records import SchemaStatus
 
 REFERENCE = "#/components/schemas/{name}"
 # Name, what it is, and its words.
@@ -40,7 +41,7 @@ _LISTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("OriginKind", "Why there is a delivery.", tuple(DeliveryOrigin.__members__)),
     ("DlqStatus", "What became of a dead delivery.", tuple(DlqStatus.__members__)),
     ("ErrorCategory", "Why an attempt failed.", tuple(ErrorCategory.__members__)),
-    ("SchemaStatus", "Where a version is in its life.", get_args(SchemaStatusName)),
+    ("SchemaStatus", "Where a version is in its life.", tuple(SchemaStatus.__members__)),
     ("ReplayStatus", "Where a job is in its life.", tuple(ReplayStatus.__members__)),
     ("AnalyticsPeriod", "How far back.", get_args(PeriodName)),
     ("AnalyticsGranularity", "How long each point is.", get_args(GranularityName)),

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from api.openapi.examples import Examples
 from api.openapi.words import AT, DELIVERY, EVENT
 from api.resources.ingestion import Attachment, EventType
-from api.shapes import Timestamp
 from engine.drafts import Document, Name, Uuid
+from engine.model.instants import Timestamp
 
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
     "webhook-id": (

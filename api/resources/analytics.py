@@ -13,12 +13,14 @@ from api.call import Answer, Call, Opened
 from api.queries import Query
 from api.resources.destinations import required
 from api.routes import READ, Command, Embed, Method, Route
-from api.shapes.observability import Analytics
-from api.shapes.overview import EnvironmentAnalytics
+from api.shapes import Latency
+from api.shapes.observability import Analytics, AnalyticsTotals
+from api.shapes.overview import DestinationCounts, EnvironmentAnalytics
 from engine.core.counters import percentiles_ms
+from engine.core.vocabulary import Environment
 from engine.log.observability import CounterSums, DestinationTotals, nothing, total_of
 from engine.model.instants import iso
-from engine.model.words import EnvironmentName, GranularityName, PeriodName
+from engine.model.words import GranularityName, PeriodName, Word
 
 MINUTE_MS = 60_000
 HOUR, DAY = 60, 1_440  # in minutes, as everything here
@@ -47,7 +49,7 @@ class AnalyticsQuery(Query):
 class EnvironmentAnalyticsQuery(AnalyticsQuery):
     """The same, and which environment."""
 
-    environment: EnvironmentName | None = None
+    environment: Word[Environment] | None = None
 
 
 def default_granularity(period: int) -> GranularityName:
@@ -147,7 +149,7 @@ async def _parts(
     yield b"]," + sums[1:]
 
 
-def _top(each: DestinationTotals) -> dict[str, Any]:
+def _top(each: DestinationTotals) -> DestinationCounts:
     return {
         "destinationId": each.destination,
         "attempts": each.attempts,
@@ -174,7 +176,7 @@ def _inside(tally: CounterSums) -> bytes:
     return orjson.dumps(_shown(tally))[1:]
 
 
-def _shown(tally: CounterSums) -> dict[str, Any]:
+def _shown(tally: CounterSums) -> AnalyticsTotals:
     return {
         "attempts": tally.attempts,
         "delivered": tally.delivered,
@@ -185,7 +187,7 @@ def _shown(tally: CounterSums) -> dict[str, Any]:
     }
 
 
-def _latency(buckets: Sequence[int]) -> dict[str, int | None]:
+def _latency(buckets: Sequence[int]) -> Latency:
     p50, p95, p99 = percentiles_ms(buckets, (0.5, 0.95, 0.99))
     return {"p50": p50, "p95": p95, "p99": p99}
 

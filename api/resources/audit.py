@@ -1,12 +1,12 @@
 """The audit log: who changed what of the configuration."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 from pydantic import Field
 
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import page, position
 from api.queries import PageQuery
 from api.routes import READ, Command, Embed, Method, Route
@@ -17,6 +17,7 @@ from engine.model.configuration import AuditEntry as Entry
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
+from engine.model.words import word
 
 TAG = "Audit"
 # The table of the command that lists them.
@@ -51,7 +52,7 @@ def reach_of(call: Call) -> AuditReach:
     return AuditReach(call.number, workspace)
 
 
-def view(call: Call, entry: Entry) -> dict[str, Any]:
+def view(call: Call, entry: Entry) -> AuditEntry:
     """Return an entry as callers see it."""
     return {
         "id": entry.id,
@@ -61,14 +62,14 @@ def view(call: Call, entry: Entry) -> dict[str, Any]:
         "objectId": entry.object_id,
         "actorType": entry.actor_type,
         "actorId": entry.actor_id,
-        "environment": None if entry.environment is None else call.environment_name.name,
+        "environment": None if entry.environment is None else word(call.environment_name),
         "requestId": entry.request_id,
         "changes": None if entry.changes is None else orjson.Fragment(entry.changes),
         "previousFingerprint": entry.previous_fingerprint,
     }
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> shapes.Page[AuditEntry]:
     """List entries, newest first."""
     query = call.query_as(AuditQuery)
     which = AuditFilter(
@@ -82,16 +83,16 @@ async def listing(call: Call) -> Answer:
     below = position(LISTING, call.number, query.cursor)
     found = await call.services.audit_log.entries(reach_of(call), which, below, query.limit)
     items = [view(call, entry) for entry in found.items]
-    return Answer(200, page(items, LISTING, call.number, found.below))
+    return page(items, LISTING, call.number, found.below)
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> AuditEntry:
     """Show one entry."""
     workspace = call.admitted.credential.workspace
     entry = await call.services.audit_log.entry(reach_of(call), workspace, call.identifier())
     if entry is None:
         raise Refusal("not_found", "no such audit entry")
-    return Answer(200, view(call, entry))
+    return view(call, entry)
 
 
 ROUTES = (
@@ -110,7 +111,6 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=listing,
         query=AuditQuery,
-        responses={200: shapes.Page[AuditEntry]},
     ),
     Route(
         method="GET",
@@ -123,7 +123,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.REFUSED,
         handler=get,
-        responses={200: AuditEntry},
         refusals=(404,),
     ),
 )

@@ -1,32 +1,30 @@
 """GET /auth/context: who calls."""
 
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.routes import EVERY, Command, Embed, Method, Route
 from engine.model.instants import iso
+from engine.model.words import SCOPES, word
 
 
-async def context(call: Call) -> Answer:
+async def context(call: Call) -> shapes.AuthContext:
     """Say what the credential stands for."""
     credential = call.admitted.credential
     workspace = call.services.models.workspaces[credential.workspace]
     customer = call.customer
     expires_at = credential.expires_at
-    return Answer(
-        200,
-        {
-            "kind": credential.kind.name,
-            "workspaceId": workspace.id,
-            "workspaceName": workspace.name,
-            "environment": None if call.place is None else call.place.name.name,
-            "scope": credential.scope.name.lower() if customer is None else None,
-            "keyId": credential.key_id if customer is None else None,
-            "customerAccountId": None if customer is None else customer.account,
-            "customerExternalId": None if customer is None else customer.external_id,
-            "plan": workspace.plan,
-            "expiresAt": None if expires_at is None else iso(int(expires_at * 1000)),
-        },
-    )
+    return {
+        "kind": word(credential.kind),
+        "workspaceId": workspace.id,
+        "workspaceName": workspace.name,
+        "environment": None if call.place is None else word(call.place.name),
+        "scope": SCOPES[credential.scope] if customer is None else None,
+        "keyId": credential.key_id if customer is None else None,
+        "customerAccountId": None if customer is None else customer.account,
+        "customerExternalId": None if customer is None else customer.external_id,
+        "plan": workspace.plan,
+        "expiresAt": None if expires_at is None else iso(int(expires_at * 1000)),
+    }
 
 
 ROUTES = (
@@ -43,7 +41,6 @@ ROUTES = (
         scopes=EVERY,
         embed=Embed.SHARED,
         handler=context,
-        responses={200: shapes.AuthContext},
         environment=False,
     ),
 )

@@ -1,11 +1,10 @@
 """Customers' accounts: what they are named, what they may use, and what they have."""
 
-from typing import Any
-
-from api.call import Answer, Call
+from api.call import Call
 from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from api.shapes.customers import Customer
-from engine.control.customers import MOST, CustomerDraft, quotas_document
+from engine.control.customers import MOST, CustomerDraft
+from engine.control.views import quotas_document
 from engine.model.errors import Refusal
 from engine.model.quotas import CustomerAccount
 from engine.plans.plans import limits_of
@@ -13,7 +12,7 @@ from engine.plans.plans import limits_of
 TAG = "Customers"
 
 
-async def view(call: Call, account: CustomerAccount) -> dict[str, Any]:
+async def view(call: Call, account: CustomerAccount) -> Customer:
     """Return an account as callers see it."""
     services = call.services
     limits = limits_of(services.plans.of_environment(call.number), account.quotas)
@@ -39,18 +38,18 @@ async def view(call: Call, account: CustomerAccount) -> dict[str, Any]:
     }
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> Customer:
     """Show one."""
     account = await call.services.customers.get(call.number, call.path["externalId"])
-    return Answer(200, await view(call, account))
+    return await view(call, account)
 
 
-async def put(call: Call) -> Answer:
+async def put(call: Call) -> Customer:
     """Say what it is named and may use."""
     account = await call.services.customers.replace(
         call.actor, call.number, call.path["externalId"], call.body_as(CustomerDraft)
     )
-    return Answer(200, await view(call, account))
+    return await view(call, account)
 
 
 ROUTES = (
@@ -68,7 +67,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.REFUSED,
         handler=get,
-        responses={200: Customer},
         refusals=(404,),
     ),
     Route(
@@ -85,7 +83,6 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=put,
         body=CustomerDraft,
-        responses={200: Customer},
         refusals=(404, 409),
         example={"name": "Acme Corp.", "quotas": {"destinations": 50, "rules": 500}},
     ),

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import PAGE_BYTES, cursor_of, fitting, ordinal, page, position
 from api.queries import DeliveryQuery, ListQuery, PageQuery
 from api.resources.destinations import required
@@ -27,7 +27,8 @@ from engine.core.vocabulary import (
 from engine.log.delivery_log import AttemptEntry, DeliveryEntry, DeliveryFilter
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.model.instants import iso
+from engine.model.instants import iso, iso_or_none
+from engine.model.words import word, word_or_none
 
 TAG = "Deliveries"
 # The table of the command that lists them.
@@ -59,7 +60,7 @@ FEW = 64  # destinations that a list looks for one by one
 UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
-def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> dict[str, Any]:
+def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.DeliveryItem:
     """Return a delivery as lists show it; `flying` are those in flight, which no row says. What waits for
     a retry is PENDING while its destination is DISABLED."""
     created_at = iso(created_at_ms(entry.id))
@@ -71,27 +72,27 @@ def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> dict[str, A
         "eventId": entry.event,
         "eventType": entry.event_type,
         "destinationId": entry.destination,
-        "environment": call.environment_name.name,
-        "status": status.name,
-        "kind": entry.kind.name,
-        "priority": entry.priority.name,
-        "originKind": entry.origin.name,
+        "environment": word(call.environment_name),
+        "status": word(status),
+        "kind": word(entry.kind),
+        "priority": word(entry.priority),
+        "originKind": word(entry.origin),
         "isReplay": entry.origin is DeliveryOrigin.REPLAY,
         "skipped": entry.skipped,
         "attemptCount": entry.attempt_count,
-        "errorCategory": None if entry.error_category is None else entry.error_category.name,
+        "errorCategory": word_or_none(entry.error_category),
         "responseStatus": entry.response_status,
-        "dlqStatus": None if entry.dlq_status is None else entry.dlq_status.name,
+        "dlqStatus": word_or_none(entry.dlq_status),
         "createdAt": created_at,
         "updatedAt": created_at if entry.updated_at_ms is None else iso(entry.updated_at_ms),
-        "nextAttemptAt": _instant(entry.next_attempt_at_ms)
+        "nextAttemptAt": iso_or_none(entry.next_attempt_at_ms)
         if status is DeliveryStatus.RETRYING
         else None,
-        "deliveredAt": _instant(entry.delivered_at_ms),
+        "deliveredAt": iso_or_none(entry.delivered_at_ms),
     }
 
 
-def attempt_view(attempt: AttemptEntry) -> dict[str, Any]:
+def attempt_view(attempt: AttemptEntry) -> shapes.Attempt:
     """Return an attempt as callers see it."""
     headers: dict[str, str] = {}
     for name, value in attempt.response_headers:
@@ -107,14 +108,14 @@ def attempt_view(attempt: AttemptEntry) -> dict[str, Any]:
         "responseHeaders": headers,
         "responseBody": attempt.response_body.decode("utf-8", "replace"),
         "responseTruncated": attempt.response_truncated,
-        "errorCategory": None if category is None else category.name,
+        "errorCategory": word_or_none(category),
         "errorMessage": attempt.error_message,
         "transformVersion": attempt.transform_version,
         "logs": attempt.logs,
     }
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> shapes.Page[shapes.DeliveryItem]:
     """List an environment's deliveries."""
     query = call.query_as(DeliveryQuery)
     which = DeliveryFilter(
@@ -133,7 +134,7 @@ async def listing(call: Call) -> Answer:
     return await _page(call, "/deliveries", which, query.cursor, query.limit, status)
 
 
-async def of_destination(call: Call) -> Answer:
+async def of_destination(call: Call) -> shapes.Page[shapes.DeliveryItem]:
     """List a destination's deliveries."""
     query = call.query_as(PageQuery)
     listing_name = f"/destinations/{call.path['id'].lower()}/deliveries"
@@ -143,7 +144,7 @@ async def of_destination(call: Call) -> Answer:
     return await _page(call, listing_name, which, query.cursor, query.limit)
 
 
-async def of_event(call: Call) -> Answer:
+async def of_event(call: Call) -> shapes.Page[shapes.DeliveryItem]:
     """List an event's deliveries."""
     query = call.query_as(ListQuery)
     listing_name = f"/events/{call.path['id'].lower()}/deliveries"
@@ -163,7 +164,7 @@ async def _page(
     cursor: str | None,
     limit: int,
     status: DeliveryStatus | None = None,
-) -> Answer:
+) -> shapes.Page[shapes.DeliveryItem]:
     """Return a page. What is in flight is PENDING or RETRYING in its row, and shown as DELIVERING."""
     below = position(listing_name, call.number, cursor)
     which = await own(call, which)
@@ -182,7 +183,7 @@ async def _page(
     else:
         shown = found.items
     items = [item_view(call, entry, flying) for entry in shown]
-    return Answer(200, page(items, listing_name, call.number, found.below))
+    return page(items, listing_name, call.number, found.below)
 
 
 async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
@@ -223,7 +224,7 @@ def _flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:
     return call.services.directory.delivering(waiting) if waiting else set()
 
 
-async def attempts(call: Call) -> Answer:
+async def attempts(call: Call) -> shapes.Page[shapes.Attempt]:
     """List a delivery's attempts."""
     query = call.query_as(PageQuery)
     listing_name = _attempts_of(call.path["id"])
@@ -237,15 +238,12 @@ async def attempts(call: Call) -> Answer:
     found = await log.attempts(call.number, identifier, below, query.limit, PAGE_BYTES)
     items = [attempt_view(attempt) for attempt in found.items]
     following = ordinal(found.items[-1].number) if found.more else None
-    return Answer(
-        200,
-        page(
-            items,
-            listing_name,
-            call.number,
-            following,
-            lambda index: ordinal(found.items[index].number),
-        ),
+    return page(
+        items,
+        listing_name,
+        call.number,
+        following,
+        lambda index: ordinal(found.items[index].number),
     )
 
 
@@ -253,7 +251,7 @@ def _attempts_of(delivery: str) -> str:
     return f"/deliveries/{delivery.lower()}/attempts"
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> shapes.Delivery:
     """Show one delivery."""
     detail = await call.services.delivery_log.delivery(call.number, call.identifier())
     if detail is None or not call.sees_customer(detail.entry.customer):
@@ -266,26 +264,19 @@ async def get(call: Call) -> Answer:
     if detail.older or len(shown) < len(newest):
         oldest = ordinal(shown[-1]["number"])
         cursor = cursor_of(_attempts_of(entry.id), call.number, oldest)
-    return Answer(
-        200,
-        {
-            **item_view(call, entry, _flying(call, [entry])),
-            "event": None if detail.event is None else event_view(call, detail.event, counts),
-            "request": await request_view(call, detail),
-            "replayOf": entry.replay_of,
-            "replayJobId": entry.replay_job,
-            "attempts": shown[::-1],
-            "attemptsCursor": cursor,
-        },
-    )
+    return {
+        **item_view(call, entry, _flying(call, [entry])),
+        "event": None if detail.event is None else event_view(call, detail.event, counts),
+        "request": await request_view(call, detail),
+        "replayOf": entry.replay_of,
+        "replayJobId": entry.replay_job,
+        "attempts": shown[::-1],
+        "attemptsCursor": cursor,
+    }
 
 
 def _named(kind: Any, name: str | None) -> Any:
     return None if name is None else kind[name]
-
-
-def _instant(at_ms: int | None) -> str | None:
-    return None if at_ms is None else iso(at_ms)
 
 
 ROUTES = (
@@ -307,7 +298,6 @@ ROUTES = (
         embed=Embed.OWN,
         handler=listing,
         query=DeliveryQuery,
-        responses={200: shapes.Page[shapes.DeliveryItem]},
     ),
     Route(
         method="GET",
@@ -332,7 +322,6 @@ ROUTES = (
             "attempts.logs",
         ),
         handler=get,
-        responses={200: shapes.Delivery},
         refusals=(404,),
     ),
     Route(
@@ -349,7 +338,6 @@ ROUTES = (
         withheld=("items.responseBody", "items.errorMessage", "items.logs"),
         handler=attempts,
         query=PageQuery,
-        responses={200: shapes.Page[shapes.Attempt]},
         refusals=(404,),
     ),
     Route(
@@ -364,7 +352,6 @@ ROUTES = (
         embed=Embed.OWN,
         handler=of_event,
         query=ListQuery,
-        responses={200: shapes.Page[shapes.DeliveryItem]},
         refusals=(404,),
     ),
     Route(
@@ -378,7 +365,6 @@ ROUTES = (
         embed=Embed.OWN,
         handler=of_destination,
         query=PageQuery,
-        responses={200: shapes.Page[shapes.DeliveryItem]},
         refusals=(404,),
     ),
 )

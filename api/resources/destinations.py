@@ -1,17 +1,19 @@
 """Destinations: create, list, get, patch, archive, enable, disable."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import page, portioned_page, position
 from api.queries import DestinationQuery
 from api.routes import MANAGE, READ, Command, Embed, Method, Route
-from engine.control.views import destination_view
+from engine.control.views import destination_document, signing_view
 from engine.drafts import AnyDestinationDraft, DestinationPatch
 from engine.model.configuration import DestinationRecord
 from engine.model.errors import Refusal
+from engine.model.identity import created_at_ms
+from engine.model.instants import iso
+from engine.model.words import word
 from engine.model.workspace_settings import Ability
 
 TAG = "Destinations"
@@ -38,9 +40,17 @@ EXAMPLE = {
 }
 
 
-def view(call: Call, record: DestinationRecord) -> dict[str, Any]:
+def view(call: Call, record: DestinationRecord) -> shapes.Destination:
     """Return a destination as callers see it."""
-    return destination_view(record, call.environment_name, call.services.now())
+    return {
+        "id": record.id,
+        "environment": word(call.environment_name),
+        **destination_document(record),
+        "signing": signing_view(record, call.services.now()),
+        "status": word(record.status),
+        "createdAt": iso(created_at_ms(record.id)),
+        "updatedAt": iso(record.updated_at_ms),
+    }
 
 
 async def required(call: Call) -> DestinationRecord:
@@ -58,21 +68,21 @@ async def must_exist(call: Call, destination: str) -> None:
         raise Refusal("not_found", "destinationId: no such destination")
 
 
-async def create(call: Call) -> Answer:
+async def create(call: Call) -> shapes.DestinationWithSecret:
     """Make a destination; its secret is in this answer and nowhere else."""
     draft = call.body_as(AnyDestinationDraft).root
     record, secret = await call.services.destinations.create(call.actor, call.number, draft)
-    return Answer(201, {**view(call, record), "secret": secret})
+    return {**view(call, record), "secret": secret}
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> shapes.Page[shapes.Destination]:
     """List destinations, newest first."""
     query = call.query_as(DestinationQuery)
     below = position(LISTING, call.number, query.cursor)
     account = query.customer_account_id
     if call.customer is not None:
         if account not in (None, call.customer.account):
-            return Answer(200, page([], LISTING, call.number, None))
+            return page([], LISTING, call.number, None)
         account = call.customer.account
 
     async def take(below: str | None, limit: int) -> Sequence[DestinationRecord]:
@@ -80,41 +90,41 @@ async def listing(call: Call) -> Answer:
             call.number, query.statuses, account, below, limit
         )
 
-    async def views(records: Sequence[DestinationRecord]) -> list[dict[str, Any]]:
+    async def views(records: Sequence[DestinationRecord]) -> list[shapes.Destination]:
         return [view(call, record) for record in records]
 
-    return Answer(200, await portioned_page(take, views, LISTING, call.number, below, query.limit))
+    return await portioned_page(take, views, LISTING, call.number, below, query.limit)
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> shapes.Destination:
     """Show one destination."""
-    return Answer(200, view(call, await required(call)))
+    return view(call, await required(call))
 
 
-async def patch(call: Call) -> Answer:
+async def patch(call: Call) -> shapes.DestinationWithSecret:
     """Apply a merge patch."""
     record, secret = await call.services.destinations.update(
         call.actor, call.number, call.identifier(), call.document
     )
-    return Answer(200, {**view(call, record), "secret": secret})
+    return {**view(call, record), "secret": secret}
 
 
-async def archive(call: Call) -> Answer:
+async def archive(call: Call) -> shapes.Success:
     """End a destination for good."""
     await call.services.destinations.archive(call.actor, call.number, call.identifier())
-    return Answer(200, {"success": True})
+    return {"success": True}
 
 
-async def enable(call: Call) -> Answer:
+async def enable(call: Call) -> shapes.Destination:
     """Send on what was held."""
     record = await call.services.destinations.enable(call.actor, call.number, call.identifier())
-    return Answer(200, view(call, record))
+    return view(call, record)
 
 
-async def disable(call: Call) -> Answer:
+async def disable(call: Call) -> shapes.Destination:
     """Hold deliveries."""
     record = await call.services.destinations.disable(call.actor, call.number, call.identifier())
-    return Answer(200, view(call, record))
+    return view(call, record)
 
 
 ROUTES = (
@@ -136,7 +146,7 @@ ROUTES = (
         field_abilities=OPTIONS,
         handler=create,
         body=AnyDestinationDraft,
-        responses={201: shapes.DestinationWithSecret},
+        status=201,
         refusals=(402, 404),
         example=EXAMPLE,
     ),
@@ -152,7 +162,6 @@ ROUTES = (
         embed=Embed.OWN,
         handler=listing,
         query=DestinationQuery,
-        responses={200: shapes.Page[shapes.Destination]},
     ),
     Route(
         method="GET",
@@ -165,7 +174,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.OWN,
         handler=get,
-        responses={200: shapes.Destination},
         refusals=(404,),
     ),
     Route(
@@ -188,7 +196,6 @@ ROUTES = (
         field_abilities={**OPTIONS, **SIGNING},
         handler=patch,
         body=DestinationPatch,
-        responses={200: shapes.DestinationWithSecret},
         refusals=(404, 409),
         example={"delivery": {"concurrency": 16}, "headers": {"X-Tenant": None}},
     ),
@@ -206,7 +213,6 @@ ROUTES = (
         ability=Ability.ARCHIVE_DESTINATIONS,
         handler=archive,
         action=True,
-        responses={200: shapes.Success},
         refusals=(404,),
     ),
     Route(
@@ -223,7 +229,6 @@ ROUTES = (
         ability=Ability.SWITCH_DESTINATIONS,
         handler=enable,
         action=True,
-        responses={200: shapes.Destination},
         refusals=(404, 409),
     ),
     Route(
@@ -240,7 +245,6 @@ ROUTES = (
         ability=Ability.SWITCH_DESTINATIONS,
         handler=disable,
         action=True,
-        responses={200: shapes.Destination},
         refusals=(404, 409),
     ),
 )

@@ -1,5 +1,6 @@
 """The dead-letter queue: list, entry, retry of one, retry and discard in bulk."""
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -7,7 +8,7 @@ from msgspec import structs
 from pydantic import Field
 
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import ordinal, page, position
 from api.queries import PageQuery
 from api.resources.deliveries import item_view, own
@@ -21,6 +22,7 @@ from api.shapes.dlq import (
     DlqGroup,
     Requeued,
 )
+from engine.control.audit import Principal
 from engine.control.dlq import MOST, Bound, Bulk
 from engine.core.vocabulary import DlqStatus, ErrorCategory
 from engine.drafts import Document, Uuid
@@ -30,7 +32,7 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
-from engine.model.words import CategoryName
+from engine.model.words import Word, word_or_none
 from engine.model.workspace_settings import Ability
 
 TAG = "Dead-letter queue"
@@ -74,7 +76,7 @@ class DlqQuery(PageQuery):
     to: Instant | None = Field(None, description="Dead before.")
     destination_id: Uuid | None = Field(None, description="Deliveries to this destination.")
     event_type: EventType | None = Field(None, description="Deliveries of this event type.")
-    error_category: CategoryName | None = Field(None, description="Of the last attempt.")
+    error_category: Word[ErrorCategory] | None = Field(None, description="Of the last attempt.")
     signature: Signature | None = Field(None, description="Deliveries of this group.")
 
 
@@ -86,7 +88,7 @@ class DlqSelection(Document):
     to: Instant | None = Field(None, description="Dead before.")
     destination_id: Uuid | None = None
     event_type: EventType | None = None
-    error_category: CategoryName | None = None
+    error_category: Word[ErrorCategory] | None = None
     signature: Signature | None = Field(None, description="Of one group.")
     limit: int | None = Field(
         None, ge=1, le=MOST, description="The most deliveries of this request. Null: 10,000."
@@ -127,7 +129,7 @@ def filter_of(given: DlqQuery | DlqSelection) -> DeliveryFilter:
     )
 
 
-def entry_view(call: Call, entry: DeliveryEntry) -> dict[str, Any]:
+def entry_view(call: Call, entry: DeliveryEntry) -> DlqEntry:
     """Return an entry as callers see it."""
     died_at_ms = entry.dead_lettered_at_ms or entry.updated_at_ms or created_at_ms(entry.id)
     return {
@@ -138,14 +140,14 @@ def entry_view(call: Call, entry: DeliveryEntry) -> dict[str, Any]:
     }
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> shapes.Page[DlqEntry]:
     """List what is in the queue, the latest dead first."""
     query = call.query_as(DlqQuery)
     below = await _place(call, position(LISTING, call.number, query.cursor))
     which = _visible(call, await own(call, filter_of(query)))
     found = await call.services.dead_letter_log.page(call.number, which, below, query.limit)
     items = [entry_view(call, entry) for entry in found.items]
-    return Answer(200, page(items, LISTING, call.number, found.below))
+    return page(items, LISTING, call.number, found.below)
 
 
 def _visible(call: Call, which: DeliveryFilter) -> DeliveryFilter:
@@ -163,7 +165,7 @@ async def _place(call: Call, delivery: str | None) -> DeadPosition | None:
     return DeadPosition(entry.dead_lettered_at_ms, entry.id)
 
 
-async def groups(call: Call) -> Answer:
+async def groups(call: Call) -> shapes.Page[DlqGroup]:
     """Group what is in the queue by what it died of."""
     query = call.query_as(DlqQuery)
     after = position(GROUPS, call.number, query.cursor)
@@ -174,18 +176,15 @@ async def groups(call: Call) -> Answer:
     more = len(found.items) > start + len(shown)
     following = ordinal(start + len(shown)) if more else None
     items = [group_view(each, whole=found.whole) for each in shown]
-    return Answer(
-        200,
-        page(items, GROUPS, call.number, following, lambda index: ordinal(start + index + 1)),
-    )
+    return page(items, GROUPS, call.number, following, lambda index: ordinal(start + index + 1))
 
 
-def group_view(group: DeadGroup, *, whole: bool) -> dict[str, Any]:
+def group_view(group: DeadGroup, *, whole: bool) -> DlqGroup:
     """Return a group as callers see it."""
     return {
         "signature": group.signature,
         "destinationId": group.destination,
-        "errorCategory": None if group.error_category is None else group.error_category.name,
+        "errorCategory": word_or_none(group.error_category),
         "responseStatus": group.response_status,
         "lastError": group.last_error,
         "eventTypes": group.event_types,
@@ -197,49 +196,59 @@ def group_view(group: DeadGroup, *, whole: bool) -> dict[str, Any]:
     }
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> DlqEntryOrNull:
     """Show an entry."""
     identifier = call.identifier("deliveryId")
     entry = await call.services.dead_letters.entry(call.number, identifier, call.customer)
-    return Answer(200, None if entry is None else entry_view(call, entry))
+    return None if entry is None else entry_view(call, entry)
 
 
-async def retry(call: Call) -> Answer:
+async def retry(call: Call) -> Requeued:
     """Try one anew."""
     identifier = call.identifier("deliveryId")
     await call.services.dead_letters.retry(call.actor, call.number, identifier, call.customer)
-    return Answer(200, {"id": identifier})
+    return {"id": identifier}
 
 
-async def retry_all(call: Call) -> Answer:
+async def retry_all(call: Call) -> BulkRetry:
     """Try anew what is selected."""
-    return await _bulk(call, "retried")
+    dry_run, bulk = await _bulk(call, call.services.dead_letters.retry_all)
+    return {
+        "matched": bulk.matched,
+        "remaining": bulk.remaining,
+        "dryRun": dry_run,
+        "retried": bulk.done,
+    }
 
 
-async def discard_all(call: Call) -> Answer:
+async def discard_all(call: Call) -> BulkDiscard:
     """Give up what is selected."""
-    return await _bulk(call, "discarded")
+    dry_run, bulk = await _bulk(call, call.services.dead_letters.discard_all)
+    return {
+        "matched": bulk.matched,
+        "remaining": bulk.remaining,
+        "dryRun": dry_run,
+        "discarded": bulk.done,
+    }
 
 
-async def _bulk(call: Call, word: str) -> Answer:
+async def _bulk(
+    call: Call,
+    act: Callable[[Principal, int, DeliveryFilter, dict[str, Any], Bound], Awaitable[Bulk]],
+) -> tuple[bool, Bulk]:
+    """Do something with what is selected, or only count it. Return whether it was only counted."""
     selection = call.body_as(DlqSelection)
     which = selection.judged()
     if selection.destination_id is not None:
         await must_exist(call, selection.destination_id)
     if which.ids is not None:
         await _require(call, which.ids)
-    which = await own(call, which)
-    which = _visible(call, which)
-    bound = Bound(selection.limit, selection.rate_per_second)
-    dead_letters = call.services.dead_letters
-    shown = {name: value for name, value in call.document.items() if name != "dryRun"}
+    which = _visible(call, await own(call, which))
     if selection.dry_run:
-        bulk = await dead_letters.count(call.number, which)
-    elif word == "retried":
-        bulk = await dead_letters.retry_all(call.actor, call.number, which, shown, bound)
-    else:
-        bulk = await dead_letters.discard_all(call.actor, call.number, which, shown, bound)
-    return Answer(200, bulk_view(bulk, word, dry_run=selection.dry_run))
+        return True, await call.services.dead_letters.count(call.number, which)
+    bound = Bound(selection.limit, selection.rate_per_second)
+    shown = {name: value for name, value in call.document.items() if name != "dryRun"}
+    return False, await act(call.actor, call.number, which, shown, bound)
 
 
 async def _require(call: Call, deliveries: tuple[str, ...]) -> None:
@@ -249,16 +258,6 @@ async def _require(call: Call, deliveries: tuple[str, ...]) -> None:
     found = await call.services.delivery_log.deliveries(call.number, named, None, most)
     if len(found.items) < most:
         raise Refusal("not_found", "deliveryIds: no such delivery")
-
-
-def bulk_view(bulk: Bulk, word: str, *, dry_run: bool) -> dict[str, Any]:
-    """Return what a request in bulk came to."""
-    return {
-        "matched": bulk.matched,
-        word: bulk.done,
-        "remaining": bulk.remaining,
-        "dryRun": dry_run,
-    }
 
 
 ROUTES = (
@@ -277,7 +276,6 @@ ROUTES = (
         withheld=("items.lastError",),
         handler=listing,
         query=DlqQuery,
-        responses={200: shapes.Page[DlqEntry]},
     ),
     Route(
         method="GET",
@@ -296,7 +294,6 @@ ROUTES = (
         withheld=("items.lastError",),
         handler=groups,
         query=DlqQuery,
-        responses={200: shapes.Page[DlqGroup]},
     ),
     Route(
         method="GET",
@@ -310,7 +307,6 @@ ROUTES = (
         embed=Embed.OWN,
         withheld=("lastError",),
         handler=get,
-        responses={200: DlqEntryOrNull},
         refusals=(404,),
     ),
     Route(
@@ -329,7 +325,6 @@ ROUTES = (
         ability=Ability.RETRY_DELIVERIES,
         handler=retry,
         action=True,
-        responses={200: Requeued},
         refusals=(404, 409),
     ),
     Route(
@@ -347,7 +342,6 @@ ROUTES = (
         ability=Ability.RETRY_DELIVERIES,
         handler=retry_all,
         body=DlqSelection,
-        responses={200: BulkRetry},
         refusals=(404,),
         example=EXAMPLE,
     ),
@@ -365,7 +359,6 @@ ROUTES = (
         ability=Ability.DISCARD_DELIVERIES,
         handler=discard_all,
         body=DlqSelection,
-        responses={200: BulkDiscard},
         refusals=(404,),
         example={"eventType": "cart.updated", "to": "2026-11-01T00:00:00.000Z"},
     ),

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from api.call import Answer, Call
+from api.call import Call
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes.credentials import EmbedSession
 from api.shapes.workspace import EmbedContext
@@ -10,6 +10,7 @@ from engine.control.sessions import TTL_LEAST_S, TTL_MOST_S, TTL_S
 from engine.control.workspace_settings import branding_document
 from engine.drafts import Document, Name
 from engine.model.instants import iso
+from engine.model.words import word
 from engine.model.workspace_settings import Ability
 from engine.plans.plans import limits_of
 
@@ -30,7 +31,7 @@ class SessionDraft(Document):
     )
 
 
-async def create(call: Call) -> Answer:
+async def create(call: Call) -> EmbedSession:
     """Open a session; its token is in this answer and nowhere else."""
     draft = call.body_as(SessionDraft)
     services = call.services
@@ -38,18 +39,15 @@ async def create(call: Call) -> Answer:
         call.actor, call.number, draft.customer_external_id, draft.ttl_seconds
     )
     portal = services.portal_url
-    return Answer(
-        201,
-        {
-            "token": session.token,
-            "expiresAt": iso(session.expires_at_ms),
-            "customerAccountId": session.customer.account,
-            "url": None if portal is None else f"{portal}#token={session.token}",
-        },
-    )
+    return {
+        "token": session.token,
+        "expiresAt": iso(session.expires_at_ms),
+        "customerAccountId": session.customer.account,
+        "url": None if portal is None else f"{portal}#token={session.token}",
+    }
 
 
-async def context(call: Call) -> Answer:
+async def context(call: Call) -> EmbedContext:
     """Say whose session it is, and what its portal looks like and may offer."""
     credential = call.admitted.credential
     customer, expires_at = call.customer, credential.expires_at
@@ -61,26 +59,23 @@ async def context(call: Call) -> Answer:
     permissions = {ability.value: settings.allows(ability) for ability in Ability}
     permissions[Ability.MANAGE_TRANSFORMS.value] &= limits.transforms > 0
     branding = branding_document(settings)
-    return Answer(
-        200,
-        {
-            "workspaceName": models.workspaces[credential.workspace].name,
-            "environment": call.environment_name.name,
-            "customerAccountId": customer.account,
-            "customerExternalId": customer.external_id,
-            "expiresAt": iso(int(expires_at * 1000)),
-            "branding": branding,
-            "locale": branding["locale"] or LOCALE,
-            "permissions": permissions,
-            "limits": {
-                "requestsPerMinute": limits.requests_per_minute,
-                "destinations": limits.destinations,
-                "rules": limits.rules,
-                "transforms": limits.transforms,
-                "retentionDays": plan.retention_days,
-            },
+    return {
+        "workspaceName": models.workspaces[credential.workspace].name,
+        "environment": word(call.environment_name),
+        "customerAccountId": customer.account,
+        "customerExternalId": customer.external_id,
+        "expiresAt": iso(int(expires_at * 1000)),
+        "branding": branding,
+        "locale": branding["locale"] or LOCALE,
+        "permissions": permissions,
+        "limits": {
+            "requestsPerMinute": limits.requests_per_minute,
+            "destinations": limits.destinations,
+            "rules": limits.rules,
+            "transforms": limits.transforms,
+            "retentionDays": plan.retention_days,
         },
-    )
+    }
 
 
 ROUTES = (
@@ -100,7 +95,7 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=create,
         body=SessionDraft,
-        responses={201: EmbedSession},
+        status=201,
         example={"customerExternalId": "acme", "ttlSeconds": 300},
     ),
     Route(
@@ -116,6 +111,5 @@ ROUTES = (
         scopes=READ,
         embed=Embed.ONLY,
         handler=context,
-        responses={200: EmbedContext},
     ),
 )

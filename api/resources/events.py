@@ -1,12 +1,11 @@
 """Events as they were accepted: list and get, with the payload's exact bytes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import orjson
 
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import page, position
 from api.queries import EventQuery
 from api.routes import READ, Command, Embed, Method, Route
@@ -14,6 +13,7 @@ from engine.log.delivery_log import EventDetail, EventEntry, EventFilter
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso
+from engine.model.words import word
 
 TAG = "Events"
 # The table of the command that lists them.
@@ -39,11 +39,11 @@ async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None
 
 def item_view(
     call: Call, entry: EventEntry, counts: Mapping[str, int] | None = None
-) -> dict[str, Any]:
+) -> shapes.EventItem:
     """Return an event as lists show it; `counts` as of `counted`."""
     return {
         "id": entry.id,
-        "environment": call.environment_name.name,
+        "environment": word(call.environment_name),
         "eventType": entry.type,
         "occurredAt": iso(entry.occurred_at_ms),
         "receivedAt": iso(created_at_ms(entry.id)),
@@ -53,13 +53,13 @@ def item_view(
         "requestId": entry.request_id,
         "idempotencyKey": entry.idempotency_key,
         "deliveries": entry.deliveries if counts is None else counts.get(entry.id, 0),
-        "origin": entry.origin.name,
+        "origin": word(entry.origin),
     }
 
 
 def detail_view(
     call: Call, event: EventDetail, counts: Mapping[str, int] | None = None
-) -> dict[str, Any]:
+) -> shapes.Event:
     """Return an event whole. What came as JSON goes out as the same bytes."""
     return {
         **item_view(call, event.entry, counts),
@@ -73,13 +73,13 @@ def _spliced(raw: bytes | None) -> orjson.Fragment | None:
     return None if raw is None else orjson.Fragment(raw)
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> shapes.Page[shapes.EventItem]:
     """List events, newest first."""
     query = call.query_as(EventQuery)
     if query.customer_external_id is not None and not call.sees_customer(
         query.customer_external_id
     ):
-        return Answer(200, page([], LISTING, call.number, None))
+        return page([], LISTING, call.number, None)
     which = EventFilter(
         from_ms=query.from_,
         to_ms=query.to,
@@ -90,15 +90,15 @@ async def listing(call: Call) -> Answer:
     found = await call.services.event_log.events(call.number, which, below, query.limit)
     counts = await counted(call, [entry.id for entry in found.items])
     items = [item_view(call, entry, counts) for entry in found.items]
-    return Answer(200, page(items, LISTING, call.number, found.below))
+    return page(items, LISTING, call.number, found.below)
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> shapes.Event:
     """Show one event."""
     event = await call.services.event_log.event(call.number, call.identifier())
     if event is None or not call.sees_customer(event.entry.customer):
         raise Refusal("not_found", "no such event")
-    return Answer(200, detail_view(call, event, await counted(call, [event.entry.id])))
+    return detail_view(call, event, await counted(call, [event.entry.id]))
 
 
 ROUTES = (
@@ -116,7 +116,6 @@ ROUTES = (
         embed=Embed.OWN,
         handler=listing,
         query=EventQuery,
-        responses={200: shapes.Page[shapes.EventItem]},
     ),
     Route(
         method="GET",
@@ -132,7 +131,6 @@ ROUTES = (
         embed=Embed.OWN,
         withheld=("payload", "metadata", "attachments"),
         handler=get,
-        responses={200: shapes.Event},
         refusals=(404,),
     ),
 )

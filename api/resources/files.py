@@ -1,6 +1,6 @@
 """Files: uploaded in three forms, listed, shown, and read. `api.uploading` knows the forms."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 from pydantic import Field
@@ -20,13 +20,14 @@ from api.resources.content import (
 from api.routes import ANY_TYPE, INGEST, JSON, READ, Command, Embed, Method, Route
 from api.shapes.files import FileItem, FileReceipt
 from api.uploading import MULTIPART, OVERHEAD_BYTES, UploadQuery, received
+from engine.core.vocabulary import Environment
 from engine.ingest.file_draft import FileInput
 from engine.model.errors import Refusal
 from engine.model.file_records import FILE_BYTES, FileFilter, FilePurpose, FileRecord, FileState
 from engine.model.hops import HEADER as HOPS
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
-from engine.model.words import EnvironmentName, FilePurposeName, FileStateName
+from engine.model.words import Word, word
 
 TAG = "Files"
 # The table of the command that lists them.
@@ -67,11 +68,11 @@ FORM = {
 class FileQuery(PageQuery):
     """Filters of files."""
 
-    environment: EnvironmentName | None = None
-    state: FileStateName | None = Field(
+    environment: Word[Environment] | None = None
+    state: Word[FileState] | None = Field(
         None, description="PENDING files wait to be fetched from their URL."
     )
-    purpose: FilePurposeName | None = Field(None, description="An ATTACHMENT came with an event.")
+    purpose: Word[FilePurpose] | None = Field(None, description="An ATTACHMENT came with an event.")
     customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
         None, description="Files of this customer."
     )
@@ -89,20 +90,20 @@ class FileQuery(PageQuery):
         )
 
 
-def view(call: Call, file: FileRecord) -> dict[str, Any]:
+def view(call: Call, file: FileRecord) -> FileItem:
     """Return a file as answers show it."""
     return {
         "id": file.id,
-        "environment": call.environment_name.name,
-        "state": file.state.name,
-        "purpose": file.purpose.name,
+        "environment": word(call.environment_name),
+        "state": word(file.state),
+        "purpose": word(file.purpose),
         "fileName": file.file_name,
         "contentType": file.content_type,
         "fileType": file.file_type,
         "sizeBytes": file.size,
         "sha256": _hex(file),
         "metadata": None if file.metadata is None else orjson.Fragment(file.metadata),
-        "source": file.source.name,
+        "source": word(file.source),
         "customerExternalId": file.customer,
         "eventId": file.event,
         "error": file.error,
@@ -111,12 +112,12 @@ def view(call: Call, file: FileRecord) -> dict[str, Any]:
     }
 
 
-async def upload(call: Call) -> Answer:
+async def upload(call: Call) -> FileReceipt:
     """Take a file."""
     hops = call.services.hops_of({HOPS: call.headers.get(HOPS.decode(), "").encode("latin-1")})
     async with received(call) as (fields, content):
         receipt = await call.services.files.uploads.accept(call.number, fields, content, hops=hops)
-    document = {
+    return {
         "id": receipt.file.id,
         "eventId": receipt.file.event,
         "sizeBytes": receipt.file.size,
@@ -124,21 +125,20 @@ async def upload(call: Call) -> Answer:
         "duplicate": receipt.duplicate,
         "deliveries": receipt.deliveries,
     }
-    return Answer(202, document)
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> shapes.Page[FileItem]:
     """List files, newest first."""
     query = call.query_as(FileQuery)
     below = position(LISTING, call.number, query.cursor)
     found = await call.services.files.library.page(call.number, query.which(), below, query.limit)
     items = [view(call, file) for file in found.items]
-    return Answer(200, page(items, LISTING, call.number, found.below))
+    return page(items, LISTING, call.number, found.below)
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> FileItem:
     """Show one file."""
-    return Answer(200, view(call, await _found(call)))
+    return view(call, await _found(call))
 
 
 async def content(call: Call) -> Answer:
@@ -184,7 +184,7 @@ ROUTES = (
         content_types=(JSON, MULTIPART, ANY_TYPE),
         body_schemas={MULTIPART: FORM},
         body_bytes=FILE_BYTES + OVERHEAD_BYTES,
-        responses={202: FileReceipt},
+        status=202,
         codes=("schema_violation", "idempotency_mismatch", "loop_detected"),
         example={
             "fileName": "invoice-1042.txt",
@@ -206,7 +206,6 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=listing,
         query=FileQuery,
-        responses={200: shapes.Page[FileItem]},
     ),
     Route(
         method="GET",
@@ -219,7 +218,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.REFUSED,
         handler=get,
-        responses={200: FileItem},
         refusals=(404,),
     ),
     Route(

@@ -1,9 +1,7 @@
 """What a destination's live actor and a sample say of it: health and test."""
 
-from typing import Any
-
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.resources.destinations import required
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shares import Share
@@ -12,6 +10,7 @@ from engine.core.health import CircuitState, Health, HealthState
 from engine.core.vocabulary import DestinationStatus
 from engine.model.configuration import DestinationRecord
 from engine.model.instants import iso
+from engine.model.words import word, word_or_none
 from engine.model.workspace_settings import Ability
 
 TAG = "Destinations"
@@ -22,21 +21,21 @@ def instant(seconds: float | None) -> str | None:
     return None if seconds is None else iso(int(seconds * 1000))
 
 
-async def health(call: Call) -> Answer:
+async def health(call: Call) -> shapes.DestinationHealth:
     """Say how a destination does."""
     record = await required(call)
     report = call.services.directory.health(record.id)
-    return Answer(200, health_view(record, report))
+    return health_view(record, report)
 
 
-def health_view(record: DestinationRecord, report: DestinationReport) -> dict[str, Any]:
+def health_view(record: DestinationRecord, report: DestinationReport) -> shapes.DestinationHealth:
     """Return a destination's health as callers see it."""
     known = report.health or _at_rest(record, report)
     return {
         "destinationId": record.id,
-        "state": known.state.name,
+        "state": word(known.state),
         "circuit": {
-            "state": known.circuit.name,
+            "state": word(known.circuit),
             "openedAt": instant(known.opened_at),
             "nextProbeAt": instant(known.next_probe_at),
         },
@@ -61,7 +60,7 @@ def health_view(record: DestinationRecord, report: DestinationReport) -> dict[st
     }
 
 
-def _actor_view(actor: ActorReport) -> dict[str, Any]:
+def _actor_view(actor: ActorReport) -> shapes.ActorState:
     return {
         "state": actor.state,
         "restarts": actor.restarts,
@@ -100,27 +99,22 @@ def _at_rest(record: DestinationRecord, report: DestinationReport) -> Health:
     )
 
 
-async def test(call: Call) -> Answer:
+async def test(call: Call) -> shapes.TestResult:
     """Send a sample now."""
     if call.customer is not None:
         await required(call)
     inspection = await call.services.inspections.test(call.number, call.identifier(), call.customer)
     outcome = inspection.outcome
-    return Answer(
-        200,
-        {
-            "deliveryId": inspection.delivery,
-            "success": outcome.success,
-            "skipped": outcome.skipped,
-            "responseStatus": outcome.status,
-            "durationMs": outcome.duration_ms,
-            "errorCategory": None if outcome.category is None else outcome.category.name,
-            "errorMessage": outcome.message,
-            "responseBody": None
-            if outcome.status is None
-            else outcome.body.decode("utf-8", "replace"),
-        },
-    )
+    return {
+        "deliveryId": inspection.delivery,
+        "success": outcome.success,
+        "skipped": outcome.skipped,
+        "responseStatus": outcome.status,
+        "durationMs": outcome.duration_ms,
+        "errorCategory": word_or_none(outcome.category),
+        "errorMessage": outcome.message,
+        "responseBody": None if outcome.status is None else outcome.body.decode("utf-8", "replace"),
+    }
 
 
 ROUTES = (
@@ -142,7 +136,6 @@ ROUTES = (
         withheld=("responseBody",),
         handler=test,
         action=True,
-        responses={200: shapes.TestResult},
         refusals=(404, 409),
     ),
     Route(
@@ -157,7 +150,6 @@ ROUTES = (
         embed=Embed.OWN,
         withheld=("lastError",),
         handler=health,
-        responses={200: shapes.DestinationHealth},
         refusals=(404,),
     ),
 )

@@ -7,6 +7,7 @@ from pydantic import Field
 from api import shapes
 from api.routes import INGEST, Embed, Method, Route
 from engine.drafts import Document, Name
+from engine.model.instants import Timestamp
 
 TAG = "Events"
 EventType = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,256}$")]
@@ -41,9 +42,7 @@ class EventInput(Document):
 
     event_type: EventType
     payload: dict[str, Any]
-    occurred_at: shapes.Timestamp | None = Field(
-        None, description="By default when it was received."
-    )
+    occurred_at: Timestamp | None = Field(None, description="By default when it was received.")
     metadata: dict[str, Any] | None = None
     source: Name | None = None
     customer_external_id: Name | None = None

@@ -2,25 +2,25 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import portioned_page, position
 from api.queries import ListQuery
 from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
 from api.shapes.credentials import ApiKey, ApiKeyWithSecret
 from engine.control.keys import NewKey, Reach
-from engine.core.vocabulary import CredentialKind, Scope
+from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.drafts import Document, Name, NullIs
 from engine.model.configuration import KeyRecord
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.model.instants import iso
-from engine.model.words import EnvironmentName, KeyKindName, ScopeName
+from engine.model.instants import iso, iso_or_none
+from engine.model.words import SCOPES, KeyKindName, ScopeName, Word, word_or_none
 
 TAG = "Keys"
 LISTING = "/api-keys"
@@ -29,7 +29,7 @@ LISTING = "/api-keys"
 class KeyQuery(ListQuery):
     """Which environment's, for an MCP key."""
 
-    environment: EnvironmentName | None = None
+    environment: Word[Environment] | None = None
 
 
 class KeyDraft(Document):
@@ -41,7 +41,7 @@ class KeyDraft(Document):
     ] = Field("API_KEY", description="MCP keys are made by MCP keys and the command line only.")
     name: Name = Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]+$"})
     scope: ScopeName = Field(description="An MCP key has read or manage.")
-    environment: EnvironmentName | None = Field(
+    environment: Word[Environment] | None = Field(
         None, description="Of an API key: the caller's own, or the one that an MCP key names here."
     )
 
@@ -53,38 +53,38 @@ def reach_of(call: Call) -> Reach:
     return Reach(credential.workspace, call.number, mcp)
 
 
-def view(call: Call, key: KeyRecord) -> dict[str, Any]:
+def view(call: Call, key: KeyRecord) -> ApiKey:
     """Return a key as callers see it."""
     secret = key.secrets[0]
     used_at_ms = call.services.last_use.latest_ms(key.id, key.last_used_at_ms)
     return {
         "id": key.id,
-        "kind": key.kind.name,
+        "kind": "MCP_KEY" if key.kind is CredentialKind.MCP_KEY else "API_KEY",
         "name": key.name,
-        "scope": key.scope.name.lower(),
-        "environment": None if key.environment_name is None else key.environment_name.name,
+        "scope": SCOPES[key.scope],
+        "environment": word_or_none(key.environment_name),
         "prefix": secret.prefix,
         "lastFour": secret.last_four,
         "fingerprint": secret.fingerprint,
         "createdAt": iso(created_at_ms(key.id)),
-        "lastUsedAt": None if used_at_ms is None else iso(used_at_ms),
+        "lastUsedAt": iso_or_none(used_at_ms),
         "expiresAt": None,
     }
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> shapes.Page[ApiKey]:
     """List the keys that exist for the caller, newest first."""
     query = call.query_as(KeyQuery)
     below = position(LISTING, call.number, query.cursor)
     take = partial(call.services.keys.page, reach_of(call))
 
-    async def views(keys: Sequence[KeyRecord]) -> list[dict[str, Any]]:
+    async def views(keys: Sequence[KeyRecord]) -> list[ApiKey]:
         return [view(call, key) for key in keys]
 
-    return Answer(200, await portioned_page(take, views, LISTING, call.number, below, query.limit))
+    return await portioned_page(take, views, LISTING, call.number, below, query.limit)
 
 
-async def create(call: Call) -> Answer:
+async def create(call: Call) -> ApiKeyWithSecret:
     """Make a key; its secret is in this answer and nowhere else."""
     draft = call.body_as(KeyDraft)
     reach = reach_of(call)
@@ -100,28 +100,28 @@ async def create(call: Call) -> Answer:
             reach.workspace, Scope[draft.scope.upper()], environment, draft.name, actor=call.actor
         )
     )
-    return Answer(201, _with_secret(call, made))
+    return _with_secret(call, made)
 
 
-async def rotate(call: Call) -> Answer:
+async def rotate(call: Call) -> ApiKeyWithSecret:
     """Give a key a new secret, which is in this answer and nowhere else."""
     identifier, reach, services = call.identifier(), reach_of(call), call.services
     made = await services.commands.run(
         lambda: services.keys.rotate(identifier, actor=call.actor, reach=reach)
     )
-    return Answer(200, _with_secret(call, made))
+    return _with_secret(call, made)
 
 
-async def revoke(call: Call) -> Answer:
+async def revoke(call: Call) -> shapes.Success:
     """End a key with all its secrets."""
     identifier, reach, services = call.identifier(), reach_of(call), call.services
     await services.commands.run(
         lambda: services.keys.revoke(identifier, actor=call.actor, reach=reach)
     )
-    return Answer(200, {"success": True})
+    return {"success": True}
 
 
-def _with_secret(call: Call, made: NewKey) -> dict[str, Any]:
+def _with_secret(call: Call, made: NewKey) -> ApiKeyWithSecret:
     return {**view(call, made.key), "secret": made.secret}
 
 
@@ -141,7 +141,7 @@ ROUTES = (
         in_grace=False,
         handler=create,
         body=KeyDraft,
-        responses={201: ApiKeyWithSecret},
+        status=201,
         example={"name": "billing service", "scope": "ingest"},
     ),
     Route(
@@ -157,7 +157,6 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=listing,
         query=KeyQuery,
-        responses={200: shapes.Page[ApiKey]},
     ),
     Route(
         method="POST",
@@ -175,7 +174,6 @@ ROUTES = (
         in_grace=False,
         handler=rotate,
         action=True,
-        responses={200: ApiKeyWithSecret},
         refusals=(404, 409),
     ),
     Route(
@@ -193,7 +191,6 @@ ROUTES = (
         in_grace=False,
         handler=revoke,
         action=True,
-        responses={200: shapes.Success},
         refusals=(404, 409),
     ),
 )

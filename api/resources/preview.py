@@ -2,22 +2,22 @@
 
 import json
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import UNSET
 from pydantic import Field
 
-from api.call import Answer, Call
+from api.call import Call
 from api.resources.ingestion import EventInput
 from api.routes import READ, Embed, Method, Route
-from api.shapes.rules import RulePreview
+from api.shapes.rules import PreviewDestination, PreviewRule, RulePreview
 from engine.core.records import Event
-from engine.core.vocabulary import Priority
+from engine.core.vocabulary import DestinationStatus, Priority
 from engine.drafts import RULE_PATTERNS, Document, FilterSource, Name, NullIs, Pattern, Uuid
 from engine.ingest.event_json import EVENT_BYTES, OWN_PREFIX, check_type, read_event
 from engine.model.errors import Detail, Refusal
 from engine.model.read_models import RuleModel
-from engine.model.words import PriorityName
+from engine.model.words import Word, word
 from engine.routing.preview import Judgement, Preview, Reached, preview
 
 TRIAL = "00000000-0000-0000-0000-000000000000"  # the id of the rule that is tried
@@ -31,9 +31,9 @@ class RuleTrial(Document):
     event_types: list[Pattern] = Field(min_length=1, max_length=RULE_PATTERNS)
     filter: FilterSource | None = None
     priority: Annotated[
-        PriorityName,
+        Word[Priority],
         NullIs("STANDARD"),
-    ] = "STANDARD"
+    ] = word(Priority.STANDARD)
     enabled: bool = True
 
 
@@ -44,14 +44,14 @@ class PreviewInput(Document):
     rule: RuleTrial | None = None
 
 
-async def show(call: Call) -> Answer:
+async def show(call: Call) -> RulePreview:
     """Tell what would become of an event."""
     event = event_of(call)
     trial = _trial(call)
     work = partial(preview, call.services.models, event, call.customer, trial)
     account = None if call.customer is None else call.customer.account
     found = await call.services.judge.work(call.number, len(event.payload), work, account)
-    return Answer(200, _view(event, found))
+    return _view(event, found)
 
 
 def event_of(call: Call) -> Event:
@@ -107,7 +107,7 @@ def _trial(call: Call) -> RuleModel | None:
     )
 
 
-def _view(event: Event, found: Preview) -> dict[str, Any]:
+def _view(event: Event, found: Preview) -> RulePreview:
     refusal = found.refusal
     return {
         "eventType": event.type,
@@ -127,32 +127,34 @@ def _view(event: Event, found: Preview) -> dict[str, Any]:
     }
 
 
-def _destination(reached: Reached) -> dict[str, Any]:
+def _destination(reached: Reached) -> PreviewDestination:
     return {
         "destinationId": reached.destination.id,
         "name": reached.destination.name,
-        "status": reached.destination.status.name,
-        "priority": reached.priority.name,
+        "status": "ACTIVE"
+        if reached.destination.status is DestinationStatus.ACTIVE
+        else "DISABLED",
+        "priority": word(reached.priority),
         "ruleId": _id(reached.rule.id),
     }
 
 
-def _rule(judgement: Judgement) -> dict[str, Any]:
+def _rule(judgement: Judgement) -> PreviewRule:
     rule, destination = judgement.rule, judgement.destination
     return {
         "ruleId": _id(rule.id),
         "name": rule.name,
         "destinationId": None if destination is None else destination.id,
-        "destinationStatus": None if destination is None else destination.status.name,
+        "destinationStatus": None if destination is None else word(destination.status),
         "enabled": rule.enabled,
         "pattern": judgement.pattern,
         "customerMatches": judgement.customer_matches,
         "filter": rule.filter,
         "filterValue": judgement.filter_value,
         "filterError": judgement.filter_error,
-        "priority": rule.priority.name,
+        "priority": word(rule.priority),
         "matches": judgement.reason.name == "MATCHES",
-        "reason": judgement.reason.name,
+        "reason": word(judgement.reason),
     }
 
 

@@ -1,12 +1,11 @@
 """Replay jobs: create, list, get, cancel, progress."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pydantic import Field
 
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import page, portioned_page, position
 from api.queries import PageQuery
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
@@ -15,11 +14,12 @@ from api.shapes.replays import ReplayJobDetail, ReplayProgress
 from engine.control.replays import ReplayDraft
 from engine.core.vocabulary import ReplayStatus
 from engine.drafts import Uuid
-from engine.model.words import ReplayStatusName
+from engine.model.instants import iso, iso_or_none
+from engine.model.words import Word, word
 from engine.model.workspace_settings import Ability
 from engine.replay.job import ReplayJob
-from engine.replay.views import job_view, legs_view, progress_view
 from engine.replay.views import progress as progress_of
+from engine.replay.views import selection_document
 
 TAG = "Replay jobs"
 # The table of the command that lists them.
@@ -49,64 +49,108 @@ EXAMPLE = {
 class ReplayQuery(PageQuery):
     """Filters of replay jobs."""
 
-    status: ReplayStatusName | None = None
+    status: Word[ReplayStatus] | None = None
     customer_account_id: Uuid | None = Field(None, description="Jobs of this account.")
 
 
-async def _detail(call: Call, job: ReplayJob) -> dict[str, Any]:
+async def _detail(call: Call, job: ReplayJob) -> ReplayJobDetail:
     legs = await call.services.replay_store.legs(call.number, job.id, SHARES)
-    return {**job_view(job, call.environment_name), "destinations": legs_view(legs)}
+    return {
+        **_view(call, job),
+        "destinations": [
+            {
+                "destinationId": leg.destination,
+                "total": leg.total,
+                "enqueued": leg.enqueued,
+                "skipped": leg.skipped,
+            }
+            for leg in legs
+        ],
+    }
+
+
+def _view(call: Call, job: ReplayJob) -> ReplayJobShape:
+    """Return a job as lists show it."""
+    return {
+        "id": job.id,
+        "environment": word(call.environment_name),
+        **selection_document(job),
+        "status": word(job.status),
+        "total": job.total,
+        "enqueued": job.enqueued,
+        "skipped": job.skipped,
+        "delivered": job.delivered,
+        "failed": job.failed,
+        "createdAt": iso(job.created_at_ms),
+        "startedAt": iso_or_none(job.started_at_ms),
+        "finishedAt": iso_or_none(job.finished_at_ms),
+        "error": job.error,
+    }
 
 
 async def _required(call: Call) -> ReplayJob:
     return await call.services.replays.get(call.number, call.identifier(), call.customer)
 
 
-async def create(call: Call) -> Answer:
+async def create(call: Call) -> ReplayJobDetail:
     """Make a job."""
     draft = call.body_as(ReplayDraft)
     job = await call.services.replays.create(call.actor, call.number, draft, call.customer)
-    return Answer(201, await _detail(call, job))
+    return await _detail(call, job)
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> shapes.Page[ReplayJobShape]:
     """List jobs, newest first."""
     query = call.query_as(ReplayQuery)
     below = position(LISTING, call.number, query.cursor)
     status = None if query.status is None else ReplayStatus[query.status]
     account = query.customer_account_id
     if account is not None and not call.sees(account):
-        return Answer(200, page([], LISTING, call.number, None))
+        return page([], LISTING, call.number, None)
     if call.customer is not None:
         account = call.customer.account
 
     async def take(below: str | None, limit: int) -> Sequence[ReplayJob]:
         return await call.services.replay_store.page(call.number, status, account, below, limit)
 
-    async def views(jobs: Sequence[ReplayJob]) -> list[dict[str, Any]]:
-        return [job_view(job, call.environment_name) for job in jobs]
+    async def views(jobs: Sequence[ReplayJob]) -> list[ReplayJobShape]:
+        return [_view(call, job) for job in jobs]
 
-    return Answer(200, await portioned_page(take, views, LISTING, call.number, below, query.limit))
+    return await portioned_page(take, views, LISTING, call.number, below, query.limit)
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> ReplayJobDetail:
     """Show one job."""
-    return Answer(200, await _detail(call, await _required(call)))
+    return await _detail(call, await _required(call))
 
 
-async def cancel(call: Call) -> Answer:
+async def cancel(call: Call) -> ReplayJobDetail:
     """End a job."""
     identifier = call.identifier()
     job = await call.services.replays.cancel(call.actor, call.number, identifier, call.customer)
-    return Answer(200, await _detail(call, job))
+    return await _detail(call, job)
 
 
-async def progress(call: Call) -> Answer:
+async def progress(call: Call) -> ReplayProgress:
     """Show how far a job is."""
     job = await _required(call)
     measured = call.services.replay_speed(job.id)
     found = progress_of(job, measured, int(call.services.now() * 1000))
-    return Answer(200, progress_view(job, found))
+    return {
+        "id": job.id,
+        "status": word(job.status),
+        "total": job.total,
+        "enqueued": job.enqueued,
+        "skipped": job.skipped,
+        "delivered": job.delivered,
+        "failed": job.failed,
+        "remaining": found.remaining,
+        "percent": found.percent,
+        "perSecond": found.per_second,
+        "startedAt": iso_or_none(job.started_at_ms),
+        "finishedAt": iso_or_none(job.finished_at_ms),
+        "etaSeconds": found.eta_s,
+    }
 
 
 ROUTES = (
@@ -129,7 +173,7 @@ ROUTES = (
         ability=Ability.REPLAY,
         handler=create,
         body=ReplayDraft,
-        responses={201: ReplayJobDetail},
+        status=201,
         refusals=(404, 409),
         example=EXAMPLE,
     ),
@@ -145,7 +189,6 @@ ROUTES = (
         embed=Embed.OWN,
         handler=listing,
         query=ReplayQuery,
-        responses={200: shapes.Page[ReplayJobShape]},
     ),
     Route(
         method="GET",
@@ -158,7 +201,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.OWN,
         handler=get,
-        responses={200: ReplayJobDetail},
         refusals=(404,),
     ),
     Route(
@@ -171,7 +213,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.OWN,
         handler=progress,
-        responses={200: ReplayProgress},
         refusals=(404,),
     ),
     Route(
@@ -191,7 +232,6 @@ ROUTES = (
         ability=Ability.REPLAY,
         handler=cancel,
         action=True,
-        responses={200: ReplayJobDetail},
         refusals=(404,),
     ),
 )

@@ -5,17 +5,19 @@ from functools import partial
 from typing import Any
 
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import portioned_page, position
 from api.queries import RuleQuery
 from api.resources import preview
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes.rules import RULE_EXAMPLE, RoutingRule
-from engine.control.views import rule_view
+from engine.control.views import rule_document
 from engine.drafts import RuleDraft, RulePatch
 from engine.model.configuration import FilterErrors
 from engine.model.errors import Refusal
+from engine.model.instants import iso
 from engine.model.read_models import RuleModel
+from engine.model.words import word
 from engine.model.workspace_settings import Ability
 
 TAG = "Routing rules"
@@ -32,32 +34,46 @@ COLUMNS = (
 LISTING = "/routing-rules"
 
 
-async def views(call: Call, rules: Sequence[RuleModel]) -> list[dict[str, Any]]:
+async def views(call: Call, rules: Sequence[RuleModel]) -> list[RoutingRule]:
     """Return rules as callers see them, with what is known of their filters' failures."""
     filtered = [rule.id for rule in rules if rule.filter is not None]
     recorded: dict[str, FilterErrors] = {}
     if filtered:
         recorded = await call.services.rule_store.failures(call.number, filtered)
     failures = call.services.filter_failures
-    return [
-        rule_view(rule, call.environment_name, failures.of(rule, recorded.get(rule.id)))
-        for rule in rules
-    ]
+    return [_view(call, rule, failures.of(rule, recorded.get(rule.id))) for rule in rules]
 
 
-async def view(call: Call, rule: RuleModel) -> dict[str, Any]:
+def _view(call: Call, rule: RuleModel, errors: FilterErrors | None) -> RoutingRule:
+    return {
+        "id": rule.id,
+        "environment": word(call.environment_name),
+        **rule_document(rule),
+        "filterErrors": None
+        if errors is None
+        else {
+            "count": errors.count,
+            "lastAt": iso(errors.last_at_ms),
+            "lastMessage": errors.last_message,
+        },
+        "createdAt": iso(rule.created_at_ms),
+        "updatedAt": iso(rule.updated_at_ms),
+    }
+
+
+async def view(call: Call, rule: RuleModel) -> RoutingRule:
     """Return a rule as callers see it."""
     return (await views(call, [rule]))[0]
 
 
-async def create(call: Call) -> Answer:
+async def create(call: Call) -> RoutingRule:
     """Make a rule."""
     draft = call.body_as(RuleDraft)
     rule = await call.services.rules.create(call.actor, call.number, draft)
-    return Answer(201, await view(call, rule))
+    return await view(call, rule)
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> shapes.Page[RoutingRule]:
     """List rules, newest first."""
     query = call.query_as(RuleQuery)
     below = position(LISTING, call.number, query.cursor)
@@ -68,13 +84,12 @@ async def listing(call: Call) -> Answer:
             call.number, query.destination_id, query.enabled, below, limit, account
         )
 
-    return Answer(
-        200,
-        await portioned_page(take, partial(views, call), LISTING, call.number, below, query.limit),
+    return await portioned_page(
+        take, partial(views, call), LISTING, call.number, below, query.limit
     )
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> RoutingRule:
     """Show one rule."""
     rule = await call.services.rule_store.get(call.number, call.identifier())
     if rule is not None and call.customer is not None:
@@ -83,33 +98,33 @@ async def get(call: Call) -> Answer:
             rule = None
     if rule is None:
         raise Refusal("not_found", "no such routing rule")
-    return Answer(200, await view(call, rule))
+    return await view(call, rule)
 
 
-async def patch(call: Call) -> Answer:
+async def patch(call: Call) -> RoutingRule:
     """Apply a merge patch."""
     rule = await call.services.rules.update(
         call.actor, call.number, call.identifier(), call.document
     )
-    return Answer(200, await view(call, rule))
+    return await view(call, rule)
 
 
-async def remove(call: Call) -> Answer:
+async def remove(call: Call) -> shapes.Success:
     """Remove a rule."""
     await call.services.rules.remove(call.actor, call.number, call.identifier())
-    return Answer(200, {"success": True})
+    return {"success": True}
 
 
-async def enable(call: Call) -> Answer:
+async def enable(call: Call) -> RoutingRule:
     """Route by it."""
     rule = await call.services.rules.enable(call.actor, call.number, call.identifier())
-    return Answer(200, await view(call, rule))
+    return await view(call, rule)
 
 
-async def disable(call: Call) -> Answer:
+async def disable(call: Call) -> RoutingRule:
     """Route by it no more, for now."""
     rule = await call.services.rules.disable(call.actor, call.number, call.identifier())
-    return Answer(200, await view(call, rule))
+    return await view(call, rule)
 
 
 def _action(verb: str, handler: Any) -> Route:
@@ -126,7 +141,6 @@ def _action(verb: str, handler: Any) -> Route:
         ability=Ability.MANAGE_RULES,
         handler=handler,
         action=True,
-        responses={200: RoutingRule},
         refusals=(404,),
     )
 
@@ -149,7 +163,7 @@ ROUTES = (
         ability=Ability.MANAGE_RULES,
         handler=create,
         body=RuleDraft,
-        responses={201: RoutingRule},
+        status=201,
         refusals=(402, 404, 409),
         example=RULE_EXAMPLE,
     ),
@@ -165,7 +179,6 @@ ROUTES = (
         embed=Embed.OWN,
         handler=listing,
         query=RuleQuery,
-        responses={200: shapes.Page[RoutingRule]},
     ),
     Route(
         method="GET",
@@ -178,7 +191,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.OWN,
         handler=get,
-        responses={200: RoutingRule},
         refusals=(404,),
     ),
     Route(
@@ -194,7 +206,6 @@ ROUTES = (
         ability=Ability.MANAGE_RULES,
         handler=patch,
         body=RulePatch,
-        responses={200: RoutingRule},
         refusals=(404, 409),
         example={"eventTypes": ["order.*", "refund.created"]},
     ),
@@ -212,7 +223,6 @@ ROUTES = (
         ability=Ability.MANAGE_RULES,
         handler=remove,
         action=True,
-        responses={200: shapes.Success},
         refusals=(404,),
     ),
     preview.ROUTE,

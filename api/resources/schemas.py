@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import orjson
 from pydantic import Field
 
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import PAGE_BYTES, page, position
 from api.queries import ListQuery, PageQuery
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
@@ -16,8 +16,8 @@ from engine.control.inference import InferenceDraft
 from engine.control.schemas import SchemaDraft
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.model.instants import iso
-from engine.model.words import SchemaStatusName
+from engine.model.instants import iso, iso_or_none
+from engine.model.words import Word, word
 from engine.schemas.records import SchemaFilter, SchemaRecord, SchemaStatus
 
 TAG = "Event schemas"
@@ -59,44 +59,42 @@ class SchemaQuery(PageQuery):
     event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
         None, description="Versions of this event type."
     )
-    status: SchemaStatusName | None = None
+    status: Word[SchemaStatus] | None = None
 
 
-def view(call: Call, schema: SchemaRecord) -> dict[str, Any]:
+def view(call: Call, schema: SchemaRecord) -> SchemaVersion:
     """Return a version as callers see it. What came as JSON goes out as it was kept."""
     example = schema.example
     return {
         "id": schema.id,
-        "environment": call.environment_name.name,
+        "environment": word(call.environment_name),
         "eventType": schema.event_type,
         "version": schema.version,
-        "status": schema.status.name,
+        "status": word(schema.status),
         "schema": orjson.Fragment(schema.document),
         "description": schema.description,
         "example": None if example is None else orjson.Fragment(example),
         "createdAt": iso(created_at_ms(schema.id)),
-        "activatedAt": None if schema.activated_at_ms is None else iso(schema.activated_at_ms),
+        "activatedAt": iso_or_none(schema.activated_at_ms),
     }
 
 
 async def _page(
     call: Call, listed: str, which: SchemaFilter, cursor: str | None, limit: int
-) -> Answer:
+) -> Page[SchemaVersion]:
     below = position(listed, call.number, cursor)
     found = await call.services.schema_store.page(call.number, which, below, limit, PAGE_BYTES)
     items = [view(call, schema) for schema in found.items]
-    return Answer(200, page(items, listed, call.number, found.below))
+    return page(items, listed, call.number, found.below)
 
 
-async def create(call: Call) -> Answer:
+async def create(call: Call) -> SchemaVersion:
     """Add the next version of a type, as a draft."""
     draft = call.body_as(SchemaDraft)
-    return Answer(
-        201, view(call, await call.services.schemas.create(call.actor, call.number, draft))
-    )
+    return view(call, await call.services.schemas.create(call.actor, call.number, draft))
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> Page[SchemaVersion]:
     """List versions, newest first."""
     query = call.query_as(SchemaQuery)
     status = None if query.status is None else SchemaStatus[query.status]
@@ -104,7 +102,7 @@ async def listing(call: Call) -> Answer:
     return await _page(call, LISTING, which, query.cursor, query.limit)
 
 
-async def versions(call: Call) -> Answer:
+async def versions(call: Call) -> Page[SchemaVersion]:
     """List a type's versions, newest first."""
     query = call.query_as(ListQuery)
     event_type = _event_type(call)
@@ -113,48 +111,45 @@ async def versions(call: Call) -> Answer:
     return await _page(call, listed, which, query.cursor, query.limit)
 
 
-async def active(call: Call) -> Answer:
+async def active(call: Call) -> SchemaVersion:
     """Show the version that events of a type are held to."""
     schema = await call.services.schema_store.active(call.number, _event_type(call))
     if schema is None:
         raise Refusal("not_found", "the event type has no active schema")
-    return Answer(200, view(call, schema))
+    return view(call, schema)
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> SchemaVersion:
     """Show one version."""
     schema = await call.services.schema_store.get(call.number, call.identifier())
     if schema is None:
         raise Refusal("not_found", "no such schema")
-    return Answer(200, view(call, schema))
+    return view(call, schema)
 
 
-async def activate(call: Call) -> Answer:
+async def activate(call: Call) -> SchemaVersion:
     """Hold events to it from now on."""
     schema = await call.services.schemas.activate(call.actor, call.number, call.identifier())
-    return Answer(200, view(call, schema))
+    return view(call, schema)
 
 
-async def deprecate(call: Call) -> Answer:
+async def deprecate(call: Call) -> SchemaVersion:
     """Hold events to nothing any more."""
     schema = await call.services.schemas.deprecate(call.actor, call.number, call.identifier())
-    return Answer(200, view(call, schema))
+    return view(call, schema)
 
 
-async def infer(call: Call) -> Answer:
+async def infer(call: Call) -> InferredSchema:
     """Make a schema of recent events."""
     draft = call.body_as(InferenceDraft)
     found = await call.services.inference.infer(call.actor, call.number, draft)
-    return Answer(
-        200,
-        {
-            "eventType": draft.event_type,
-            "sampled": found.sampled,
-            "schema": found.schema,
-            "conflicts": [{"path": path, "message": text} for path, text in found.conflicts],
-            "created": None if found.created is None else view(call, found.created),
-        },
-    )
+    return {
+        "eventType": draft.event_type,
+        "sampled": found.sampled,
+        "schema": found.schema,
+        "conflicts": [{"path": path, "message": text} for path, text in found.conflicts],
+        "created": None if found.created is None else view(call, found.created),
+    }
 
 
 def _event_type(call: Call) -> str:
@@ -177,7 +172,6 @@ def _action(verb: str, handler: Any, summary: str, description: str) -> Route:
         embed=Embed.REFUSED,
         handler=handler,
         action=True,
-        responses={200: SchemaVersion},
         refusals=(404, 409),
     )
 
@@ -197,7 +191,7 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=create,
         body=SchemaDraft,
-        responses={201: SchemaVersion},
+        status=201,
         example=EXAMPLE,
     ),
     Route(
@@ -212,7 +206,6 @@ ROUTES = (
         embed=Embed.SHARED,
         handler=listing,
         query=SchemaQuery,
-        responses={200: Page[SchemaVersion]},
     ),
     Route(
         method="POST",
@@ -228,7 +221,6 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=infer,
         body=InferenceDraft,
-        responses={200: InferredSchema},
         refusals=(404,),
         example={"eventType": "order.created", "sample": 100, "create": False},
     ),
@@ -245,7 +237,6 @@ ROUTES = (
         embed=Embed.SHARED,
         handler=versions,
         query=ListQuery,
-        responses={200: Page[SchemaVersion]},
     ),
     Route(
         method="GET",
@@ -259,7 +250,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.SHARED,
         handler=active,
-        responses={200: SchemaVersion},
         refusals=(404,),
     ),
     Route(
@@ -273,7 +263,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.SHARED,
         handler=get,
-        responses={200: SchemaVersion},
         refusals=(404,),
     ),
     _action(

@@ -2,11 +2,11 @@
 
 import json
 from contextlib import suppress
-from typing import Any
 
 import orjson
 
 from api.call import Call
+from api.shapes import SentRequest
 from engine.control.templated import shown_headers
 from engine.files.attachments import files_named
 from engine.files.carrying import HEADER
@@ -22,7 +22,7 @@ FILES = HEADER.decode()
 BODY_BYTES = 640 * 1024
 
 
-async def request_view(call: Call, detail: DeliveryDetail) -> dict[str, Any] | None:
+async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None:
     """Return the last request that was sent; None before the first, or without its event."""
     attempt = detail.last_sent
     if detail.sent is None or detail.event is None or attempt is None:

@@ -6,37 +6,35 @@ The order comes from memory. Only the destinations of the page are read from the
 from collections.abc import Callable, Mapping
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import trio
 from pydantic import Field
 
 from api import shapes
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import page, position
 from api.queries import PageQuery
 from api.resources.counts import own_destinations
 from api.resources.destinations import view
 from api.resources.health import health_view
 from api.routes import READ, Command, Embed, Method, Route
-from api.shapes.overview import DestinationSummary
+from api.shapes.overview import DestinationSummary, HourCounts
 from engine.actors.survey import Survey, at_rest
 from engine.core.destination import Destination
 from engine.core.health import HealthState
-from engine.core.vocabulary import DeliveryTrouble
+from engine.core.vocabulary import DeliveryTrouble, Environment
 from engine.log.observability import DestinationHour
 from engine.model.configuration import DestinationRecord
 from engine.model.documents import invalid
 from engine.model.instants import iso
-from engine.model.words import EnvironmentName
+from engine.model.words import Word
 
 LISTING = "/destinations/summaries"
 AT_ONCE = 1_000  # destinations placed between two checkpoints: about a millisecond
 HOURS = 24
 HOUR_S = 3_600
 MOST_DEAD = 1_000  # dead letters counted for each destination
-COUNTED = ("attempts", "delivered", "failed", "retried", "dead_lettered")
-SHOWN = ("attempts", "delivered", "failed", "retried", "deadLettered")
 COLUMNS = (
     ("STATE", "health.state"),
     ("PENDING", "health.queue.pending"),
@@ -63,11 +61,11 @@ Sort = Literal["trouble", "pending", "name"]
 class SummaryQuery(PageQuery):
     """Filters and order of summaries."""
 
-    environment: EnvironmentName | None = None
+    environment: Word[Environment] | None = None
     name: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
         None, description="A part of the name, in capitals or not."
     )
-    state: Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"] | None = Field(
+    state: Word[HealthState] | None = Field(
         None, description="Destinations whose health has this state."
     )
     customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
@@ -101,7 +99,7 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
     return passes
 
 
-async def summaries(call: Call) -> Answer:
+async def summaries(call: Call) -> shapes.Page[DestinationSummary]:
     """List summaries. A cursor stands for its destination's place in the present order."""
     query = call.query_as(SummaryQuery)
     after = position(f"{LISTING}?{query.sort}", call.number, query.cursor)
@@ -125,19 +123,16 @@ async def summaries(call: Call) -> Answer:
     shown = [each.id for _, each in found[: query.limit]]
     below = shown[-1] if len(found) > query.limit else None
     items = await views(call, shown)
-    return Answer(
-        200,
-        page(
-            items,
-            f"{LISTING}?{query.sort}",
-            call.number,
-            below,
-            lambda index: str(items[index]["destination"]["id"]),
-        ),
+    return page(
+        items,
+        f"{LISTING}?{query.sort}",
+        call.number,
+        below,
+        lambda index: items[index]["destination"]["id"],
     )
 
 
-async def views(call: Call, destinations: list[str]) -> list[dict[str, Any]]:
+async def views(call: Call, destinations: list[str]) -> list[DestinationSummary]:
     """Return the summaries of some destinations, in their order."""
     services = call.services
     records = await services.destination_store.named(call.number, destinations)
@@ -169,25 +164,33 @@ def summary(
     hours: Mapping[int, DestinationHour],
     start: int,
     dead: int,
-) -> dict[str, Any]:
+) -> DestinationSummary:
     """Return a destination's summary as callers see it; `start` is the first hour of its series."""
-    series = [
-        {
-            "at": iso(number * HOUR_S * 1000),
-            **{
-                shown: getattr(hours[number], name) if number in hours else 0
-                for name, shown in zip(COUNTED, SHOWN, strict=True)
-            },
-        }
-        for number in range(start, start + HOURS)
-    ]
+    series = [_hour(number, hours.get(number)) for number in range(start, start + HOURS)]
     return {
         "destination": view(call, record),
         "health": health_view(record, call.services.directory.health(record.id)),
-        "totals": {name: sum(point[name] for point in series) for name in SHOWN},
+        "totals": {
+            "attempts": sum(each["attempts"] for each in series),
+            "delivered": sum(each["delivered"] for each in series),
+            "failed": sum(each["failed"] for each in series),
+            "retried": sum(each["retried"] for each in series),
+            "deadLettered": sum(each["deadLettered"] for each in series),
+        },
         "series": series,
         "inDlq": dead,
         "atLeast": dead == MOST_DEAD,
+    }
+
+
+def _hour(number: int, found: DestinationHour | None) -> HourCounts:
+    return {
+        "at": iso(number * HOUR_S * 1000),
+        "attempts": 0 if found is None else found.attempts,
+        "delivered": 0 if found is None else found.delivered,
+        "failed": 0 if found is None else found.failed,
+        "retried": 0 if found is None else found.retried,
+        "deadLettered": 0 if found is None else found.dead_lettered,
     }
 
 
@@ -209,6 +212,5 @@ ROUTES = (
         withheld=("items.health.lastError",),
         handler=summaries,
         query=SummaryQuery,
-        responses={200: shapes.Page[DestinationSummary]},
     ),
 )

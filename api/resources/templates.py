@@ -6,13 +6,13 @@ from uuid import UUID
 
 from pydantic import Field
 
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import ordinal, page, position
 from api.queries import ListQuery
 from api.resources.preview import event_of
 from api.routes import READ, Command, Embed, Method, Route
 from api.shapes import Page
-from api.shapes.templates import DestinationTemplate, TemplatePreview
+from api.shapes.templates import DestinationTemplate, SketchedRequest, TemplatePreview
 from engine.control.templated import previewed
 from engine.core.destination import Template
 from engine.drafts import Document, Uuid
@@ -61,7 +61,7 @@ class PreviewDraft(Document):
     event_id: Uuid | None = Field(None, description="An event that was sent.")
 
 
-def view(definition: Definition) -> dict[str, Any]:
+def view(definition: Definition) -> DestinationTemplate:
     """Return a template as callers see it."""
     example = definition.example
     return {
@@ -85,7 +85,7 @@ def required(call: Call) -> Definition:
     return definition
 
 
-async def listing(call: Call) -> Answer:
+async def listing(call: Call) -> Page[DestinationTemplate]:
     """List the catalog by name."""
     query = call.query_as(ListQuery)
     cursor = position(LISTING, SHARED, query.cursor)
@@ -95,17 +95,15 @@ async def listing(call: Call) -> Answer:
     following = first + len(shown)
     below = ordinal(following) if following < len(found) else None
     views = [view(each) for each in shown]
-    return Answer(
-        200, page(views, LISTING, SHARED, below, lambda index: ordinal(first + index + 1))
-    )
+    return page(views, LISTING, SHARED, below, lambda index: ordinal(first + index + 1))
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> DestinationTemplate:
     """Show one template."""
-    return Answer(200, view(required(call)))
+    return view(required(call))
 
 
-async def preview(call: Call) -> Answer:
+async def preview(call: Call) -> TemplatePreview:
     """Show what would be sent."""
     draft = call.body_as(PreviewDraft)
     if draft.event is not None and draft.event_id is not None:
@@ -118,7 +116,7 @@ async def preview(call: Call) -> Answer:
         definition, call.services.templates, draft.config, body, event_type, stored, headers
     )
     sketch = found.request
-    request = None
+    request: SketchedRequest | None = None
     if sketch is not None:
         request = {
             "method": "POST",
@@ -126,8 +124,10 @@ async def preview(call: Call) -> Answer:
             "headers": sketch.headers,
             "body": sketch.body,
         }
-    errors = [{"path": each.path, "message": each.message} for each in found.errors]
-    return Answer(200, {"request": request, "errors": errors})
+    return {
+        "request": request,
+        "errors": [{"path": each.path, "message": each.message} for each in found.errors],
+    }
 
 
 async def _stored(
@@ -185,7 +185,6 @@ ROUTES = (
         handler=listing,
         query=ListQuery,
         environment=False,
-        responses={200: Page[DestinationTemplate]},
     ),
     Route(
         method="GET",
@@ -199,7 +198,6 @@ ROUTES = (
         embed=Embed.SHARED,
         handler=get,
         environment=False,
-        responses={200: DestinationTemplate},
         refusals=(404,),
     ),
     Route(
@@ -218,7 +216,6 @@ ROUTES = (
         handler=preview,
         body=PreviewDraft,
         field_abilities={"eventId": Ability.VIEW_PAYLOADS},
-        responses={200: TemplatePreview},
         refusals=(404,),
         example={
             "config": {"webhookUrl": "***", "title": "New order"},

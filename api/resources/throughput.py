@@ -1,43 +1,42 @@
 """What an environment does now, from memory."""
 
-from typing import Any
-
-from api.call import Answer, Call
+from api.call import Call
 from api.queries import Query
 from api.routes import READ, Embed, Method, Route
-from api.shapes.observability import Throughput
+from api.shapes.observability import LoopHealth, Throughput, ThroughputPoint
+from engine.core.vocabulary import Environment
 from engine.model.instants import iso
-from engine.model.words import EnvironmentName
-from engine.recording.throughput import WINDOW_S, Counts
+from engine.model.words import Word, word
+from engine.recording.throughput import WINDOW_S, Point
 
 
 class ThroughputQuery(Query):
     """Which environment."""
 
-    environment: EnvironmentName
+    environment: Word[Environment]
 
 
-async def throughput(call: Call) -> Answer:
+async def throughput(call: Call) -> Throughput:
     """Say what was accepted and delivered lately, and what waits."""
     call.query_as(ThroughputQuery)
     total, series = call.services.throughput.last(call.number)
     now = call.services.directory.totals(call.number)
-    return Answer(
-        200,
-        {
-            "environment": call.environment_name.name,
-            "at": iso(int(call.services.now() * 1000)),
-            "windowSeconds": WINDOW_S,
-            **{name: round(count / WINDOW_S, 3) for name, count in _shown(total).items()},
-            "pending": now.pending,
-            "inFlight": now.in_flight,
-            "series": [{"at": iso(point.at * 1000), **_shown(point.counts)} for point in series],
-            "loop": _loop(call),
-        },
-    )
+    return {
+        "environment": word(call.environment_name),
+        "at": iso(int(call.services.now() * 1000)),
+        "windowSeconds": WINDOW_S,
+        "accepted": round(total.accepted / WINDOW_S, 3),
+        "delivered": round(total.delivered / WINDOW_S, 3),
+        "failed": round(total.failed / WINDOW_S, 3),
+        "attempts": round(total.attempts / WINDOW_S, 3),
+        "pending": now.pending,
+        "inFlight": now.in_flight,
+        "series": [_point(point) for point in series],
+        "loop": _loop(call),
+    }
 
 
-def _loop(call: Call) -> dict[str, Any]:
+def _loop(call: Call) -> LoopHealth:
     """Return how the process does. Whose the long steps are is told of one's own alone."""
     watch = call.services.watch
     known = watch.statistics()
@@ -50,8 +49,10 @@ def _loop(call: Call) -> dict[str, Any]:
     }
 
 
-def _shown(counts: Counts) -> dict[str, Any]:
+def _point(point: Point) -> ThroughputPoint:
+    counts = point.counts
     return {
+        "at": iso(point.at * 1000),
         "accepted": counts.accepted,
         "delivered": counts.delivered,
         "failed": counts.failed,
@@ -75,6 +76,5 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=throughput,
         query=ThroughputQuery,
-        responses={200: Throughput},
     ),
 )

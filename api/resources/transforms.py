@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import orjson
 
-from api.call import Answer, Call
+from api.call import Call
 from api.pages import PAGE_BYTES, page, position
 from api.queries import ListQuery
 from api.resources.destinations import must_exist
@@ -17,7 +17,8 @@ from engine.control.transforms import DRAFT_BYTES, TransformDraft
 from engine.model.configuration import TransformScript as Script
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.model.instants import iso
+from engine.model.instants import iso, iso_or_none
+from engine.model.words import word
 from engine.model.workspace_settings import Ability
 from engine.outbound.ports import Failure
 from engine.outbound.trials import TRIAL_BYTES, Trial, TrialDraft, checked
@@ -53,22 +54,22 @@ TRIAL_EXAMPLE = {
 }
 
 
-def view(call: Call, script: Script) -> dict[str, Any]:
+def view(call: Call, script: Script) -> TransformScript:
     """Return a version as callers see it."""
     return {
         "id": script.id,
         "destinationId": script.destination,
-        "environment": call.environment_name.name,
+        "environment": word(call.environment_name),
         "name": script.name,
         "version": script.version,
         "source": script.source,
-        "status": script.status.name,
-        "publishedAt": None if script.published_at_ms is None else iso(script.published_at_ms),
+        "status": word(script.status),
+        "publishedAt": iso_or_none(script.published_at_ms),
         "createdAt": iso(created_at_ms(script.id)),
     }
 
 
-def trial_view(trial: Trial) -> dict[str, Any]:
+def trial_view(trial: Trial) -> TransformRun:
     """Return a run as callers see it."""
     result = trial.result
     failed = isinstance(result, Failure)
@@ -87,7 +88,7 @@ def trial_view(trial: Trial) -> dict[str, Any]:
         },
         "logs": None if logs is None else logs.decode("utf-8", "replace"),
         "durationMs": trial.duration_ms,
-        "errorCategory": result.category.name if isinstance(result, Failure) else None,
+        "errorCategory": word(result.category) if isinstance(result, Failure) else None,
         "errorMessage": result.message if isinstance(result, Failure) else None,
     }
 
@@ -110,14 +111,14 @@ async def required(call: Call) -> Script:
     return script
 
 
-async def create(call: Call) -> Answer:
+async def create(call: Call) -> TransformScript:
     """Add the next version of a destination's script, as a draft."""
     draft = call.body_as(TransformDraft)
     script = await call.services.transforms.create(call.actor, call.number, draft)
-    return Answer(201, view(call, script))
+    return view(call, script)
 
 
-async def of_destination(call: Call) -> Answer:
+async def of_destination(call: Call) -> Page[TransformScript]:
     """List a destination's versions, newest first."""
     query = call.query_as(ListQuery)
     listed = f"/destinations/{call.path['destinationId'].lower()}/transform-scripts"
@@ -128,33 +129,33 @@ async def of_destination(call: Call) -> Answer:
         call.number, destination, below, query.limit, PAGE_BYTES
     )
     items = [view(call, script) for script in found.items]
-    return Answer(200, page(items, listed, call.number, found.below))
+    return page(items, listed, call.number, found.below)
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> TransformScript:
     """Show one version."""
-    return Answer(200, view(call, await required(call)))
+    return view(call, await required(call))
 
 
-async def publish(call: Call) -> Answer:
+async def publish(call: Call) -> TransformScript:
     """Make it the live one."""
     script = await call.services.transforms.publish(call.actor, call.number, call.identifier())
-    return Answer(200, view(call, script))
+    return view(call, script)
 
 
-async def unpublish(call: Call) -> Answer:
+async def unpublish(call: Call) -> TransformScript:
     """Have no script live."""
     script = await call.services.transforms.unpublish(call.actor, call.number, call.identifier())
-    return Answer(200, view(call, script))
+    return view(call, script)
 
 
-async def remove(call: Call) -> Answer:
+async def remove(call: Call) -> Success:
     """Remove a version that is not live."""
     await call.services.transforms.remove(call.actor, call.number, call.identifier())
-    return Answer(200, {"success": True})
+    return {"success": True}
 
 
-async def run(call: Call) -> Answer:
+async def run(call: Call) -> TransformRun:
     """Run a version over a body."""
     draft = checked(call.body_as(TrialDraft))
     script = await required(call)
@@ -168,7 +169,7 @@ async def run(call: Call) -> Answer:
         if event is None or not call.sees_customer(event.entry.customer):
             raise Refusal("not_found", "eventId: no such event")
         trial = await trials.of_event(workspace, script, event.event(), call.customer)
-    return Answer(200, trial_view(trial))
+    return trial_view(trial)
 
 
 ROUTES = (
@@ -189,7 +190,7 @@ ROUTES = (
         handler=create,
         body=TransformDraft,
         body_bytes=DRAFT_BYTES,
-        responses={201: TransformScript},
+        status=201,
         refusals=(402, 404, 409),
         example=EXAMPLE,
     ),
@@ -206,7 +207,6 @@ ROUTES = (
         embed=Embed.OWN,
         handler=of_destination,
         query=ListQuery,
-        responses={200: Page[TransformScript]},
         refusals=(404,),
     ),
     Route(
@@ -219,7 +219,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.OWN,
         handler=get,
-        responses={200: TransformScript},
         refusals=(404,),
     ),
     Route(
@@ -238,7 +237,6 @@ ROUTES = (
         ability=Ability.MANAGE_TRANSFORMS,
         handler=remove,
         action=True,
-        responses={200: Success},
         refusals=(404, 409),
     ),
     Route(
@@ -257,7 +255,6 @@ ROUTES = (
         ability=Ability.MANAGE_TRANSFORMS,
         handler=publish,
         action=True,
-        responses={200: TransformScript},
         refusals=(402, 404, 409),
     ),
     Route(
@@ -276,7 +273,6 @@ ROUTES = (
         ability=Ability.MANAGE_TRANSFORMS,
         handler=unpublish,
         action=True,
-        responses={200: TransformScript},
         refusals=(404, 409),
     ),
     Route(
@@ -296,7 +292,6 @@ ROUTES = (
         handler=run,
         body=TrialDraft,
         body_bytes=TRIAL_BYTES,
-        responses={200: TransformRun},
         refusals=(404,),
         example=TRIAL_EXAMPLE,
     ),

@@ -1,18 +1,16 @@
 """The caller's workspace: its settings, shown and changed."""
 
-from typing import Any
-
-from api.call import Answer, Call
+from api.call import Call
 from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from api.shapes.workspace import Workspace
-from engine.control.workspace_settings import SettingsPatch, settings_document
-from engine.model.instants import iso
-from engine.model.workspace_settings import WorkspaceSettings
+from engine.control.workspace_settings import SettingsPatch, branding_document
+from engine.model.instants import iso_or_none
+from engine.model.workspace_settings import Ability, WorkspaceSettings
 
 TAG = "Workspace"
 
 
-def view(call: Call, settings: WorkspaceSettings) -> dict[str, Any]:
+def view(call: Call, settings: WorkspaceSettings) -> Workspace:
     """Return a workspace as callers see it."""
     workspace = call.services.models.workspaces[settings.workspace]
     updated_at_ms = settings.updated_at_ms
@@ -20,21 +18,23 @@ def view(call: Call, settings: WorkspaceSettings) -> dict[str, Any]:
         "id": workspace.id,
         "name": workspace.name,
         "plan": workspace.plan,
-        **settings_document(settings),
-        "updatedAt": None if updated_at_ms is None else iso(updated_at_ms),
+        "branding": branding_document(settings),
+        "allowedOrigins": list(settings.origins),
+        "customerMay": {ability.value: settings.allows(ability) for ability in Ability},
+        "updatedAt": iso_or_none(updated_at_ms),
     }
 
 
-async def get(call: Call) -> Answer:
+async def get(call: Call) -> Workspace:
     """Show the workspace."""
     workspace = call.admitted.credential.workspace
-    return Answer(200, view(call, call.services.models.settings_of(workspace)))
+    return view(call, call.services.models.settings_of(workspace))
 
 
-async def patch(call: Call) -> Answer:
+async def patch(call: Call) -> Workspace:
     """Apply a merge patch."""
     settings = await call.services.workspace_settings.update(call.actor, call.document)
-    return Answer(200, view(call, settings))
+    return view(call, settings)
 
 
 ROUTES = (
@@ -51,7 +51,6 @@ ROUTES = (
         scopes=READ,
         embed=Embed.REFUSED,
         handler=get,
-        responses={200: Workspace},
         environment=False,
     ),
     Route(
@@ -69,7 +68,6 @@ ROUTES = (
         embed=Embed.REFUSED,
         handler=patch,
         body=SettingsPatch,
-        responses={200: Workspace},
         refusals=(409,),
         environment=False,
         example={

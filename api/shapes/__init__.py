@@ -1,108 +1,96 @@
-"""The shapes of answers, for the OpenAPI document. Answers are made elsewhere; tests compare the two."""
+"""The shapes of answers. Handlers return them, mypy checks them, the OpenAPI document is made of them.
 
-from typing import Annotated, Any, Generic, Literal, TypeVar
+A shape is a TypedDict in the words of the JSON: an answer costs no more than a dict.
+"""
 
-from pydantic import ConfigDict, Field
+from typing import Annotated, Any, Generic, Literal, NotRequired, TypeVar
 
-from engine.drafts import DeliveryOptions, Document, Uuid
-from engine.model.words import (
-    AlgorithmName,
-    CategoryName,
-    CredentialKindName,
-    DeliveryKindName,
-    DeliveryStatusName,
-    DestinationStatusName,
-    DlqStatusName,
-    EnvironmentName,
-    OriginKindName,
-    PriorityName,
-    ScopeName,
+from orjson import Fragment
+from pydantic import ConfigDict
+from typing_extensions import TypedDict
+
+from engine.control.views import DestinationDocument
+from engine.core.health import CircuitState, HealthState
+from engine.core.vocabulary import (
+    CredentialKind,
+    DeliveryKind,
+    DeliveryOrigin,
+    DeliveryStatus,
+    DestinationStatus,
+    DlqStatus,
+    Environment,
+    ErrorCategory,
+    Origin,
+    Priority,
 )
+from engine.drafts import Document, DocumentedAs, Uuid, told
+from engine.model.instants import Timestamp
+from engine.model.words import ScopeName, Word
 
-Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+JsonObject = Annotated[Fragment, DocumentedAs(dict[str, Any])]  # goes out as it came
 Item = TypeVar("Item")
 UNSEEN = "Null in an embed session whose workspace does not let its customers `viewPayloads`."
 
 
-class Page(Document, Generic[Item]):
+class Page(TypedDict, Generic[Item]):
     """A page of a list, newest first."""
 
     items: list[Item]
-    next_cursor: str | None = Field(
-        description="Give it as `cursor` for the next page; null at the end."
-    )
-
-    @classmethod
-    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
-        """Name a page as the document does: of `EventItem`s it is an `EventPage`."""
-        return f"{params[0].__name__.removesuffix('Item')}Page"
+    nextCursor: Annotated[
+        str | None, told("Give it as `cursor` for the next page; null at the end.")
+    ]
 
 
-class ErrorDetail(Document):
+class ErrorDetail(TypedDict):
     """One offending place."""
 
     path: str
     message: str
 
 
-class Error(Document):
+class Error(TypedDict):
     """Why a request was refused."""
 
     code: str
     message: str
-    details: list[ErrorDetail] = Field(default_factory=list)
-    request_id: str
+    details: NotRequired[list[ErrorDetail]]
+    requestId: str
 
 
-class Success(Document):
+class Success(TypedDict):
     """Done."""
 
     success: bool
 
 
-class AuthContext(Document):
+class AuthContext(TypedDict):
     """Who calls. What does not apply is null."""
 
-    kind: CredentialKindName
-    workspace_id: Uuid
-    workspace_name: str
-    environment: EnvironmentName | None
+    kind: Word[CredentialKind]
+    workspaceId: Uuid
+    workspaceName: str
+    environment: Word[Environment] | None
     scope: ScopeName | None
-    key_id: Uuid | None
-    customer_account_id: Uuid | None
-    customer_external_id: str | None
+    keyId: Uuid | None
+    customerAccountId: Uuid | None
+    customerExternalId: str | None
     plan: str
-    expires_at: Timestamp | None
+    expiresAt: Timestamp | None
 
 
-class Signing(Document):
-    """How outbound bodies are signed; the public keys where the algorithm has them."""
-
-    algorithm: AlgorithmName
-    public_key: str = Field("", description="whpk_...; Ed25519 only.")
-    previous_public_key: str = Field("", description="For 24 hours after a rotation.")
-
-
-class Destination(Document):
-    """A destination."""
+class Named(TypedDict):
+    """What an id names within an environment."""
 
     id: Uuid
-    environment: EnvironmentName
-    status: DestinationStatusName
-    template_id: str | None = Field(description="Of the catalog; null: made directly.")
-    name: str
-    config: dict[str, Any] | None = Field(
-        description="Of its template, defaults filled in; secrets are shown as ***."
-    )
-    url: str = Field(description="Secrets in it are shown as ***.")
-    description: str | None
-    customer_external_id: str | None
-    customer_account_id: Uuid | None
-    headers: dict[str, str]
-    delivery: DeliveryOptions
-    signing: Signing
-    created_at: Timestamp
-    updated_at: Timestamp
+    environment: Word[Environment]
+
+
+class Destination(Named, DestinationDocument):
+    """A destination."""
+
+    status: Word[DestinationStatus]
+    createdAt: Timestamp
+    updatedAt: Timestamp
 
 
 class DestinationWithSecret(Destination):
@@ -111,28 +99,28 @@ class DestinationWithSecret(Destination):
     secret: str | None
 
 
-class TestResult(Document):
+class TestResult(TypedDict):
     """What became of a sample."""
 
-    delivery_id: Uuid
+    deliveryId: Uuid
     success: bool
-    skipped: bool = Field(description="The transform script returned null: nothing was sent.")
-    response_status: int | None
-    duration_ms: int
-    error_category: CategoryName | None
-    error_message: str | None
-    response_body: str | None
+    skipped: Annotated[bool, told("The transform script returned null: nothing was sent.")]
+    responseStatus: int | None
+    durationMs: int
+    errorCategory: Word[ErrorCategory] | None
+    errorMessage: str | None
+    responseBody: str | None
 
 
-class Circuit(Document):
+class Circuit(TypedDict):
     """Whether deliveries are let through."""
 
-    state: Literal["CLOSED", "OPEN", "HALF_OPEN"]
-    opened_at: Timestamp | None
-    next_probe_at: Timestamp | None
+    state: Word[CircuitState]
+    openedAt: Timestamp | None
+    nextProbeAt: Timestamp | None
 
 
-class Latency(Document):
+class Latency(TypedDict):
     """Percentiles in milliseconds; null without attempts."""
 
     p50: int | None
@@ -140,156 +128,162 @@ class Latency(Document):
     p99: int | None
 
 
-class Queue(Document):
+class Queue(TypedDict):
     """What waits."""
 
     pending: int
-    in_flight: int
-    concurrency: int = Field(description="As set; the present one where that is `auto`.")
-    suggested_concurrency: int | None = Field(
-        description="The least that keeps up with the busiest ten seconds of the last five minutes, by "
-        "Little's law; null after fewer than 20 attempts."
-    )
-    oldest_pending_seconds: float | None
+    inFlight: int
+    concurrency: Annotated[int, told("As set; the present one where that is `auto`.")]
+    suggestedConcurrency: Annotated[
+        int | None,
+        told(
+            "The least that keeps up with the busiest ten seconds of the last five minutes, by "
+            "Little's law; null after fewer than 20 attempts."
+        ),
+    ]
+    oldestPendingSeconds: float | None
 
 
-class ActorState(Document):
+class ActorState(TypedDict):
     """The destination's actor."""
 
     state: str
     restarts: int
     mailbox: int
-    started_at: Timestamp | None
-    snapshot_at: Timestamp | None
+    startedAt: Timestamp | None
+    snapshotAt: Timestamp | None
 
 
-class DestinationHealth(Document):
+class DestinationHealth(TypedDict):
     """How a destination does, from its live actor."""
 
-    destination_id: Uuid
-    state: Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"]
+    destinationId: Uuid
+    state: Word[HealthState]
     circuit: Circuit
-    success_rate: float | None = Field(description="0-1 over the last 5 minutes.")
-    consecutive_failures: int
-    latency_ms: Latency
-    last_success_at: Timestamp | None
-    last_failure_at: Timestamp | None
-    last_error: str | None = Field(description=UNSEEN)
+    successRate: Annotated[float | None, told("0-1 over the last 5 minutes.")]
+    consecutiveFailures: int
+    latencyMs: Latency
+    lastSuccessAt: Timestamp | None
+    lastFailureAt: Timestamp | None
+    lastError: Annotated[str | None, told(UNSEEN)]
     queue: Queue
     actor: ActorState
 
 
-class DeliveryItem(Document):
+class DeliveryItem(TypedDict):
     """A delivery, as lists show it."""
 
     id: Uuid
-    event_id: Uuid
-    event_type: str
-    destination_id: Uuid
-    environment: EnvironmentName
-    status: DeliveryStatusName
-    kind: DeliveryKindName
-    priority: PriorityName
-    origin_kind: OriginKindName
-    is_replay: bool
-    skipped: bool = Field(description="Its transform script returned null: nothing was sent.")
-    attempt_count: int
-    error_category: CategoryName | None
-    response_status: int | None
-    dlq_status: DlqStatusName | None
-    created_at: Timestamp
-    updated_at: Timestamp
-    next_attempt_at: Timestamp | None
-    delivered_at: Timestamp | None
+    eventId: Uuid
+    eventType: str
+    destinationId: Uuid
+    environment: Word[Environment]
+    status: Word[DeliveryStatus]
+    kind: Word[DeliveryKind]
+    priority: Word[Priority]
+    originKind: Word[DeliveryOrigin]
+    isReplay: bool
+    skipped: Annotated[bool, told("Its transform script returned null: nothing was sent.")]
+    attemptCount: int
+    errorCategory: Word[ErrorCategory] | None
+    responseStatus: int | None
+    dlqStatus: Word[DlqStatus] | None
+    createdAt: Timestamp
+    updatedAt: Timestamp
+    nextAttemptAt: Timestamp | None
+    deliveredAt: Timestamp | None
 
 
-class Attempt(Document):
+class Attempt(TypedDict):
     """One attempt, as it was recorded."""
 
     number: int
-    started_at: Timestamp
-    duration_ms: int
+    startedAt: Timestamp
+    durationMs: int
     success: bool
-    response_status: int | None
-    response_headers: dict[str, str]
-    response_body: str | None = Field(description=UNSEEN)
-    response_truncated: bool
-    error_category: CategoryName | None
-    error_message: str | None = Field(description=UNSEEN)
-    transform_version: int | None = Field(description="Of the transform script that ran.")
-    logs: str | None = Field(description="What the transform script printed, at most 4 KiB.")
+    responseStatus: int | None
+    responseHeaders: dict[str, str]
+    responseBody: Annotated[str | None, told(UNSEEN)]
+    responseTruncated: bool
+    errorCategory: Word[ErrorCategory] | None
+    errorMessage: Annotated[str | None, told(UNSEEN)]
+    transformVersion: Annotated[int | None, told("Of the transform script that ran.")]
+    logs: Annotated[str | None, told("What the transform script printed, at most 4 KiB.")]
 
 
-class SentRequest(Document):
+class SentRequest(TypedDict):
     """The request as it was last sent, without its signature and with masked values."""
 
     method: Literal["POST"]
     url: str
     headers: dict[str, str]
-    body: str | None = Field(
-        description="As the script and the template that it went through made it, made again; null where "
-        "that cannot be done any more."
-    )
-    note: str | None = Field(description="Why there is no body, or not all of it.")
+    body: Annotated[
+        str | None,
+        told(
+            "As the script and the template that it went through made it, made again; null where "
+            "that cannot be done any more."
+        ),
+    ]
+    note: Annotated[str | None, told("Why there is no body, or not all of it.")]
 
 
-class EventItem(Document):
+class EventItem(TypedDict):
     """An event, as lists show it."""
 
     id: Uuid
-    environment: EnvironmentName
-    event_type: str
-    occurred_at: Timestamp
-    received_at: Timestamp
+    environment: Word[Environment]
+    eventType: str
+    occurredAt: Timestamp
+    receivedAt: Timestamp
     source: str | None
-    customer_external_id: str | None
-    correlation_id: str | None
-    request_id: str | None
-    idempotency_key: str | None
+    customerExternalId: str | None
+    correlationId: str | None
+    requestId: str | None
+    idempotencyKey: str | None
     deliveries: int
-    origin: Literal["API", "FILE", "OWN", "TEST"]
+    origin: Word[Origin]
 
 
 class Event(EventItem):
     """An event with everything that came with it."""
 
-    payload: dict[str, Any] | None = Field(description=UNSEEN)
-    metadata: dict[str, Any] | None
-    attachments: list[dict[str, Any]] | None
+    payload: Annotated[JsonObject | None, told(UNSEEN)]
+    metadata: JsonObject | None
+    attachments: Annotated[Fragment, DocumentedAs(list[dict[str, Any]])] | None
 
 
 class Delivery(DeliveryItem):
     """A delivery with its attempts, its event and the request that was last sent."""
 
-    event: Event | None = Field(description="Null once retention has removed it.")
-    request: SentRequest | None = Field(description="Null before the first that was sent.")
-    replay_of: Uuid | None
-    replay_job_id: Uuid | None
-    attempts: list[Attempt] = Field(description="The newest, the last one last.")
-    attempts_cursor: str | None = Field(
-        description="Where the attempts before these are listed; null: there are none."
-    )
+    event: Annotated[Event | None, told("Null once retention has removed it.")]
+    request: Annotated[SentRequest | None, told("Null before the first that was sent.")]
+    replayOf: Uuid | None
+    replayJobId: Uuid | None
+    attempts: Annotated[list[Attempt], told("The newest, the last one last.")]
+    attemptsCursor: Annotated[
+        str | None, told("Where the attempts before these are listed; null: there are none.")
+    ]
 
 
-class IngestResult(Document):
+class IngestResult(TypedDict):
     """An event that is durable."""
 
     id: Uuid
-    event_type: str
-    received_at: Timestamp
+    eventType: str
+    receivedAt: Timestamp
     duplicate: bool
     deliveries: int
 
 
-class Rejection(Document):
+class Rejection(TypedDict):
     """Why an event of a batch was rejected."""
 
     code: str
     message: str
-    details: list[ErrorDetail] = Field(default_factory=list)
+    details: NotRequired[list[ErrorDetail]]
 
 
-class BatchEntry(Document):
+class BatchEntry(TypedDict):
     """What became of one event of a batch."""
 
     index: int
@@ -299,7 +293,7 @@ class BatchEntry(Document):
     error: Rejection | None
 
 
-class BatchResult(Document):
+class BatchResult(TypedDict):
     """What became of a batch."""
 
     accepted: int
@@ -308,7 +302,7 @@ class BatchResult(Document):
     results: list[BatchEntry]
 
 
-class Live(Document):
+class Live(TypedDict):
     """The process answers."""
 
     status: Literal["ok"]

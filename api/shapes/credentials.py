@@ -1,30 +1,32 @@
 """The shapes of answers about credentials: keys and embed sessions."""
 
-from pydantic import Field
+from typing import Annotated
 
-from api.shapes import Timestamp
-from engine.drafts import Document, Uuid
-from engine.model.words import EnvironmentName, KeyKindName, ScopeName
+from typing_extensions import TypedDict
+
+from engine.core.vocabulary import Environment
+from engine.drafts import Uuid, told
+from engine.model.instants import Timestamp
+from engine.model.words import KeyKindName, ScopeName, Word
 
 
-class ApiKey(Document):
+class ApiKey(TypedDict):
     """A key, without its secret."""
 
     id: Uuid
     kind: KeyKindName
     name: str
     scope: ScopeName
-    environment: EnvironmentName | None = Field(description="Null for an MCP key.")
+    environment: Annotated[Word[Environment] | None, told("Null for an MCP key.")]
     prefix: str
-    last_four: str
-    fingerprint: str = Field(description="What the audit log calls the present secret by.")
-    created_at: Timestamp
-    last_used_at: Timestamp | None = Field(
-        description="From another process than the one that saw it a minute late at the most."
-    )
-    expires_at: Timestamp | None = Field(
-        description="When the present secret ends; null: it does not."
-    )
+    lastFour: str
+    fingerprint: Annotated[str, told("What the audit log calls the present secret by.")]
+    createdAt: Timestamp
+    lastUsedAt: Annotated[
+        Timestamp | None,
+        told("From another process than the one that saw it a minute late at the most."),
+    ]
+    expiresAt: Annotated[Timestamp | None, told("When the present secret ends; null: it does not.")]
 
 
 class ApiKeyWithSecret(ApiKey):
@@ -33,12 +35,12 @@ class ApiKeyWithSecret(ApiKey):
     secret: str
 
 
-class EmbedSession(Document):
+class EmbedSession(TypedDict):
     """An embed session."""
 
-    token: str = Field(description="anges_..., for the browser, as a bearer token.")
-    expires_at: Timestamp
-    customer_account_id: Uuid
-    url: str | None = Field(
-        description="The portal with the token in its fragment; null where no portal is set."
-    )
+    token: Annotated[str, told("anges_..., for the browser, as a bearer token.")]
+    expiresAt: Timestamp
+    customerAccountId: Uuid
+    url: Annotated[
+        str | None, told("The portal with the token in its fragment; null where no portal is set.")
+    ]

@@ -1,34 +1,37 @@
 """Customers' accounts as answers."""
 
-from pydantic import Field
+from typing import Annotated
+
+from typing_extensions import TypedDict
 
 from engine.control.customers import QuotasDraft
-from engine.drafts import Document, Uuid
+from engine.control.views import QuotasDocument
+from engine.drafts import DocumentedAs, Uuid, told
 
 
-class CustomerLimits(Document):
+class CustomerLimits(TypedDict):
     """The limits that a customer's embed sessions act by."""
 
     destinations: int
     rules: int
     transforms: int
-    requests_per_minute: int
+    requestsPerMinute: int
 
 
-class CustomerUse(Document):
+class CustomerUse(TypedDict):
     """What a customer has, whoever made it."""
 
-    destinations: int = Field(description="Archived ones left out.")
+    destinations: Annotated[int, told("Archived ones left out.")]
     rules: int
     transforms: int
 
 
-class Customer(Document):
+class Customer(TypedDict):
     """A customer's account."""
 
-    customer_external_id: str
-    customer_account_id: Uuid
+    customerExternalId: str
+    customerAccountId: Uuid
     name: str | None
-    quotas: QuotasDraft
+    quotas: Annotated[QuotasDocument, DocumentedAs(QuotasDraft)]
     limits: CustomerLimits
     used: CustomerUse

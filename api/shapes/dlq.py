@@ -2,11 +2,14 @@
 
 from typing import Annotated
 
-from pydantic import Field, RootModel
+from pydantic import Field
+from typing_extensions import TypeAliasType, TypedDict
 
-from api.shapes import UNSEEN, DeliveryItem, Timestamp
-from engine.drafts import Document, Uuid
-from engine.model.words import CategoryName
+from api.shapes import UNSEEN, DeliveryItem
+from engine.core.vocabulary import ErrorCategory
+from engine.drafts import Uuid, told
+from engine.model.instants import Timestamp
+from engine.model.words import Word
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -14,43 +17,47 @@ Count = Annotated[int, Field(ge=0)]
 class DlqEntry(DeliveryItem):
     """A delivery that died, and why."""
 
-    delivery_id: Uuid = Field(description="The same as `id`.")
-    dead_lettered_at: Timestamp
-    last_error: str | None = Field(description=UNSEEN)
+    deliveryId: Annotated[Uuid, told("The same as `id`.")]
+    deadLetteredAt: Timestamp
+    lastError: Annotated[str | None, told(UNSEEN)]
 
 
-class DlqGroup(Document):
+class DlqGroup(TypedDict):
     """Entries of the dead-letter queue that died of the same."""
 
-    signature: str = Field(description="What the retry and the discard in bulk take.")
-    destination_id: Uuid
-    error_category: CategoryName | None
-    response_status: int | None
-    last_error: str | None = Field(description="Of the latest entry. " + UNSEEN)
-    event_types: list[str] = Field(description="At most ten.")
+    signature: Annotated[str, told("What the retry and the discard in bulk take.")]
+    destinationId: Uuid
+    errorCategory: Word[ErrorCategory] | None
+    responseStatus: int | None
+    lastError: Annotated[str | None, told("Of the latest entry. " + UNSEEN)]
+    eventTypes: Annotated[list[str], told("At most ten.")]
     count: Count
-    at_least: bool = Field(description="There may be more than were counted.")
-    first_at: Timestamp = Field(description="The first death.")
-    last_at: Timestamp
-    sample_id: Uuid = Field(description="The latest entry.")
+    atLeast: Annotated[bool, told("There may be more than were counted.")]
+    firstAt: Annotated[Timestamp, told("The first death.")]
+    lastAt: Timestamp
+    sampleId: Annotated[Uuid, told("The latest entry.")]
 
 
-class DlqEntryOrNull(RootModel[DlqEntry | None]):
-    """An entry, null for a delivery that is not in the dead-letter queue."""
+DlqEntryOrNull = TypeAliasType(
+    "DlqEntryOrNull",
+    Annotated[
+        DlqEntry | None, told("An entry, null for a delivery that is not in the dead-letter queue.")
+    ],
+)
 
 
-class Requeued(Document):
+class Requeued(TypedDict):
     """A delivery that was taken out of the dead-letter queue."""
 
     id: Uuid
 
 
-class _Bulk(Document):
-    matched: Count = Field(description="In the queue, and what the filter selects.")
-    remaining: Count = Field(
-        description="Left for the next request. Above some millions it is at least so many."
-    )
-    dry_run: bool
+class _Bulk(TypedDict):
+    matched: Annotated[Count, told("In the queue, and what the filter selects.")]
+    remaining: Annotated[
+        Count, told("Left for the next request. Above some millions it is at least so many.")
+    ]
+    dryRun: bool
 
 
 class BulkRetry(_Bulk):

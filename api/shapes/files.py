@@ -1,45 +1,50 @@
 """The shapes of files in answers."""
 
-from typing import Any, Literal
+from typing import Annotated
 
-from pydantic import Field
+from typing_extensions import TypedDict
 
-from api.shapes import Timestamp
-from engine.drafts import Document, Uuid
-from engine.model.words import EnvironmentName, FilePurposeName, FileStateName
+from api.shapes import JsonObject
+from engine.core.vocabulary import Environment
+from engine.drafts import Uuid, told
+from engine.model.file_records import FilePurpose, FileState, SourceKind
+from engine.model.instants import Timestamp
+from engine.model.words import Word
 
 
-class FileReceipt(Document):
+class FileReceipt(TypedDict):
     """A file that is durable, with its event."""
 
     id: Uuid
-    event_id: Uuid
-    size_bytes: int | None = Field(description="Null until a URL was fetched.")
-    sha256: str | None = Field(description="In hexadecimal; null until a URL was fetched.")
-    duplicate: bool = Field(description="The `idempotencyKey` was used: this is the first one's.")
+    eventId: Uuid
+    sizeBytes: Annotated[int | None, told("Null until a URL was fetched.")]
+    sha256: Annotated[str | None, told("In hexadecimal; null until a URL was fetched.")]
+    duplicate: Annotated[bool, told("The `idempotencyKey` was used: this is the first one's.")]
     deliveries: int
 
 
-class FileItem(Document):
+class FileItem(TypedDict):
     """A file. What its sender said of it is a claim: nobody looks into it."""
 
     id: Uuid
-    environment: EnvironmentName
-    state: FileStateName = Field(
-        description="PENDING: it is to be fetched from its URL; FAILED: that never gave it."
-    )
-    purpose: FilePurposeName
-    file_name: str | None
-    content_type: str | None
-    file_type: str | None
-    size_bytes: int | None
-    sha256: str | None = Field(description="In hexadecimal.")
-    metadata: dict[str, Any] | None
-    source: Literal["CONTENT", "INLINE", "URL", "FILE"] = Field(
-        description="Where it came from. The URL itself is not shown: it may be a secret."
-    )
-    customer_external_id: str | None
-    event_id: Uuid
-    error: str | None = Field(description="Why it FAILED.")
-    created_at: Timestamp
-    expires_at: Timestamp = Field(description="As the retention of the plan is now.")
+    environment: Word[Environment]
+    state: Annotated[
+        Word[FileState],
+        told("PENDING: it is to be fetched from its URL; FAILED: that never gave it."),
+    ]
+    purpose: Word[FilePurpose]
+    fileName: str | None
+    contentType: str | None
+    fileType: str | None
+    sizeBytes: int | None
+    sha256: Annotated[str | None, told("In hexadecimal.")]
+    metadata: JsonObject | None
+    source: Annotated[
+        Word[SourceKind],
+        told("Where it came from. The URL itself is not shown: it may be a secret."),
+    ]
+    customerExternalId: str | None
+    eventId: Uuid
+    error: Annotated[str | None, told("Why it FAILED.")]
+    createdAt: Timestamp
+    expiresAt: Annotated[Timestamp, told("As the retention of the plan is now.")]

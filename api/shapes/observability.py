@@ -1,25 +1,29 @@
 """Shapes of analytics, throughput and the audit log."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from orjson import Fragment
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from api.shapes import Latency, Timestamp
-from engine.drafts import Document, Uuid
-from engine.model.words import CategoryName, EnvironmentName, GranularityName, PeriodName
+from api.shapes import Latency
+from engine.core.vocabulary import Environment, ErrorCategory
+from engine.drafts import DocumentedAs, Uuid, told
+from engine.model.instants import Timestamp
+from engine.model.words import ActorKindName, GranularityName, PeriodName, Word
 
 
-class AnalyticsTotals(Document):
+class AnalyticsTotals(TypedDict):
     """What was counted over the whole period."""
 
-    attempts: int = Field(ge=0, description="By the minute in which they ended.")
-    delivered: int = Field(ge=0, description="Deliveries.")
-    failed: int = Field(ge=0, description="Attempts.")
-    retried: int = Field(ge=0, description="Attempts with a number above 1.")
-    dead_lettered: int = Field(
-        ge=0, description="Deliveries, by the minute in which they came into the DLQ first."
-    )
-    latency_ms: Latency
+    attempts: Annotated[int, told("By the minute in which they ended.", ge=0)]
+    delivered: Annotated[int, told("Deliveries.", ge=0)]
+    failed: Annotated[int, told("Attempts.", ge=0)]
+    retried: Annotated[int, told("Attempts with a number above 1.", ge=0)]
+    deadLettered: Annotated[
+        int, told("Deliveries, by the minute in which they came into the DLQ first.", ge=0)
+    ]
+    latencyMs: Latency
 
 
 class AnalyticsPoint(AnalyticsTotals):
@@ -28,90 +32,97 @@ class AnalyticsPoint(AnalyticsTotals):
     at: Timestamp
 
 
-class Analytics(Document):
+From = TypedDict(
+    "From", {"from": Annotated[Timestamp, told("Inclusive, the beginning of the first point.")]}
+)
+
+
+class Analytics(From):
     """A destination's counters over a period, from its delivery log."""
 
-    destination_id: Uuid
+    destinationId: Uuid
     period: PeriodName
     granularity: GranularityName
-    from_: Timestamp = Field(
-        alias="from", description="Inclusive, the beginning of the first point."
-    )
-    to: Timestamp = Field(description="Exclusive: the end of the last point, which may be to come.")
+    to: Annotated[Timestamp, told("Exclusive: the end of the last point, which may be to come.")]
     totals: AnalyticsTotals
-    series: list[AnalyticsPoint] = Field(
-        description="One for each minute, hour or day (UTC), oldest first, also where nothing happened."
-    )
-    error_categories: dict[CategoryName, int] = Field(
-        description="Failed attempts by what went wrong; what did not occur is left out."
-    )
+    series: Annotated[
+        list[AnalyticsPoint],
+        told("One for each minute, hour or day (UTC), oldest first, also where nothing happened."),
+    ]
+    errorCategories: Annotated[
+        dict[Word[ErrorCategory], int],
+        told("Failed attempts by what went wrong; what did not occur is left out."),
+    ]
 
 
-class ThroughputPoint(Document):
+class ThroughputPoint(TypedDict):
     """What happened within one second."""
 
     at: Timestamp
-    accepted: int = Field(ge=0)
-    delivered: int = Field(ge=0)
-    failed: int = Field(ge=0)
-    attempts: int = Field(ge=0)
+    accepted: Annotated[int, Field(ge=0)]
+    delivered: Annotated[int, Field(ge=0)]
+    failed: Annotated[int, Field(ge=0)]
+    attempts: Annotated[int, Field(ge=0)]
 
 
-class LoopHealth(Document):
+class LoopHealth(TypedDict):
     """How long the process served nobody else at a time, since its start: over all environments."""
 
-    limit_ms: float = Field(ge=0, description="A longer step is told of in the operator's log.")
-    long_steps: int = Field(ge=0, description="Steps beyond the limit.")
-    longest_step_ms: float = Field(ge=0)
-    most_step_cpu_ms: float = Field(
-        ge=0,
-        description="The most CPU of any step. A long step of little CPU was held by the machine.",
-    )
-    own_long_steps: int = Field(
-        ge=0, description="Those that worked for this environment or its workspace."
-    )
+    limitMs: Annotated[float, told("A longer step is told of in the operator's log.", ge=0)]
+    longSteps: Annotated[int, told("Steps beyond the limit.", ge=0)]
+    longestStepMs: Annotated[float, Field(ge=0)]
+    mostStepCpuMs: Annotated[
+        float,
+        told("The most CPU of any step. A long step of little CPU was held by the machine.", ge=0),
+    ]
+    ownLongSteps: Annotated[
+        int, told("Those that worked for this environment or its workspace.", ge=0)
+    ]
 
 
-class Throughput(Document):
+class Throughput(TypedDict):
     """What an environment did over the last minute, a second each, and what waits now."""
 
-    environment: EnvironmentName
+    environment: Word[Environment]
     at: Timestamp
-    window_seconds: Literal[60]
-    accepted: float = Field(ge=0, description="Events a second.")
-    delivered: float = Field(ge=0, description="Deliveries a second.")
-    failed: float = Field(ge=0, description="Failed attempts a second.")
-    attempts: float = Field(ge=0, description="Attempts a second.")
-    pending: int = Field(ge=0, description="Deliveries that wait now, RETRYING ones too.")
-    in_flight: int = Field(ge=0, description="Deliveries that are sent and not yet recorded.")
-    series: list[ThroughputPoint] = Field(
-        description="The last 60 seconds, oldest first. The last one is not over yet."
-    )
+    windowSeconds: Literal[60]
+    accepted: Annotated[float, told("Events a second.", ge=0)]
+    delivered: Annotated[float, told("Deliveries a second.", ge=0)]
+    failed: Annotated[float, told("Failed attempts a second.", ge=0)]
+    attempts: Annotated[float, told("Attempts a second.", ge=0)]
+    pending: Annotated[int, told("Deliveries that wait now, RETRYING ones too.", ge=0)]
+    inFlight: Annotated[int, told("Deliveries that are sent and not yet recorded.", ge=0)]
+    series: Annotated[
+        list[ThroughputPoint],
+        told("The last 60 seconds, oldest first. The last one is not over yet."),
+    ]
     loop: LoopHealth
 
 
-class AuditChange(Document):
+_Before = TypedDict("_Before", {"from": Any})
+
+
+class AuditChange(_Before):
     """A field before and after; null where there was or is none. Secrets are `***`."""
 
-    from_: Any = Field(alias="from")
     to: Any
 
 
-class AuditEntry(Document):
+class AuditEntry(TypedDict):
     """One change of configuration."""
 
     id: Uuid
-    created_at: Timestamp
-    action: str = Field(description="Such as `destination.update`.")
-    object_type: str
-    object_id: str
-    actor_type: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CLI", "SYSTEM"]
-    actor_id: str
-    environment: EnvironmentName | None = Field(
-        description="Null for what concerns the whole workspace."
-    )
-    request_id: str | None
-    changes: dict[str, AuditChange] | None
-    previous_fingerprint: str | None = Field(
-        description="Of the key's secret that a rotation or revocation ended."
-    )
+    createdAt: Timestamp
+    action: Annotated[str, told("Such as `destination.update`.")]
+    objectType: str
+    objectId: str
+    actorType: ActorKindName
+    actorId: str
+    environment: Annotated[
+        Word[Environment] | None, told("Null for what concerns the whole workspace.")
+    ]
+    requestId: str | None
+    changes: Annotated[Fragment, DocumentedAs(dict[str, AuditChange])] | None
+    previousFingerprint: Annotated[
+        str | None, told("Of the key's secret that a rotation or revocation ended.")
+    ]

@@ -1,38 +1,43 @@
 """Shapes of what shows many destinations at once: summaries, counts and an environment's analytics."""
 
+from typing import Annotated
+
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from api.shapes import Destination, DestinationHealth, Timestamp
-from api.shapes.observability import AnalyticsPoint, AnalyticsTotals
-from engine.drafts import Document, Uuid
-from engine.model.words import CategoryName, EnvironmentName, GranularityName, PeriodName
+from api.shapes import Destination, DestinationHealth
+from api.shapes.observability import AnalyticsPoint, AnalyticsTotals, From
+from engine.core.vocabulary import Environment, ErrorCategory
+from engine.drafts import Uuid, told
+from engine.model.instants import Timestamp
+from engine.model.words import GranularityName, PeriodName, Word
+
+Count = Annotated[int, Field(ge=0)]
 
 
-class Counts(Document):
+class Counts(TypedDict):
     """What an environment holds now."""
 
     at: Timestamp
-    pending: int = Field(ge=0, description="Deliveries that wait now, RETRYING ones too.")
-    in_flight: int = Field(ge=0, description="Deliveries that are sent and not yet recorded.")
-    retrying: int = Field(ge=0, description="Deliveries that wait for their next attempt.")
-    in_dlq: int = Field(ge=0, description="Deliveries in the dead-letter queue.")
-    at_least: bool = Field(
-        description="There may be more in `retrying` or `inDlq` than were counted."
-    )
-    open_circuits: int = Field(
-        ge=0, description="Destinations whose circuit is not CLOSED and that have work or an actor."
-    )
-    disabled: int = Field(ge=0, description="Destinations that are DISABLED.")
+    pending: Annotated[int, told("Deliveries that wait now, RETRYING ones too.", ge=0)]
+    inFlight: Annotated[int, told("Deliveries that are sent and not yet recorded.", ge=0)]
+    retrying: Annotated[int, told("Deliveries that wait for their next attempt.", ge=0)]
+    inDlq: Annotated[int, told("Deliveries in the dead-letter queue.", ge=0)]
+    atLeast: Annotated[bool, told("There may be more in `retrying` or `inDlq` than were counted.")]
+    openCircuits: Annotated[
+        int, told("Destinations whose circuit is not CLOSED and that have work or an actor.", ge=0)
+    ]
+    disabled: Annotated[int, told("Destinations that are DISABLED.", ge=0)]
 
 
-class OutcomeCounts(Document):
+class OutcomeCounts(TypedDict):
     """Counters of the delivery log. Analytics explain each."""
 
-    attempts: int = Field(ge=0)
-    delivered: int = Field(ge=0)
-    failed: int = Field(ge=0)
-    retried: int = Field(ge=0)
-    dead_lettered: int = Field(ge=0)
+    attempts: Count
+    delivered: Count
+    failed: Count
+    retried: Count
+    deadLettered: Count
 
 
 class HourCounts(OutcomeCounts):
@@ -44,41 +49,39 @@ class HourCounts(OutcomeCounts):
 class DestinationCounts(OutcomeCounts):
     """What one destination counted."""
 
-    destination_id: Uuid
+    destinationId: Uuid
 
 
-class EnvironmentAnalytics(Document):
+class EnvironmentAnalytics(From):
     """The counters of all destinations of an environment over a period, from its delivery log."""
 
-    environment: EnvironmentName
+    environment: Word[Environment]
     period: PeriodName
     granularity: GranularityName
-    from_: Timestamp = Field(
-        alias="from", description="Inclusive, the beginning of the first point."
-    )
-    to: Timestamp = Field(description="Exclusive: the end of the last point, which may be to come.")
+    to: Annotated[Timestamp, told("Exclusive: the end of the last point, which may be to come.")]
     totals: AnalyticsTotals
-    series: list[AnalyticsPoint] = Field(
-        description="One for each minute, hour or day (UTC), oldest first, also where nothing happened."
-    )
-    error_categories: dict[CategoryName, int] = Field(
-        description="Failed attempts by what went wrong; what did not occur is left out."
-    )
-    top_destinations: list[DestinationCounts] = Field(
-        max_length=10, description="The destinations with the most attempts, the busiest first."
-    )
+    series: Annotated[
+        list[AnalyticsPoint],
+        told("One for each minute, hour or day (UTC), oldest first, also where nothing happened."),
+    ]
+    errorCategories: Annotated[
+        dict[Word[ErrorCategory], int],
+        told("Failed attempts by what went wrong; what did not occur is left out."),
+    ]
+    topDestinations: Annotated[
+        list[DestinationCounts],
+        told("The destinations with the most attempts, the busiest first.", max_length=10),
+    ]
 
 
-class DestinationSummary(Document):
+class DestinationSummary(TypedDict):
     """A destination, how it does, and its last 24 hours."""
 
     destination: Destination
     health: DestinationHealth
-    totals: OutcomeCounts = Field(description="Of the 24 hours of `series`.")
-    series: list[HourCounts] = Field(
-        description="24 hours, oldest first; the last one is not over yet.",
-    )
-    in_dlq: int = Field(
-        ge=0, description="Deliveries in the dead-letter queue, counted up to 1,000."
-    )
-    at_least: bool = Field(description="There may be more in `inDlq` than were counted.")
+    totals: Annotated[OutcomeCounts, told("Of the 24 hours of `series`.")]
+    series: Annotated[
+        list[HourCounts], told("24 hours, oldest first; the last one is not over yet.")
+    ]
+    inDlq: Annotated[int, told("Deliveries in the dead-letter queue, counted up to 1,000.", ge=0)]
+    atLeast: Annotated[bool, told("There may be more in `inDlq` than were counted.")]

@@ -4,9 +4,10 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.shapes import Timestamp
+from engine.core.vocabulary import Environment, ErrorCategory
 from engine.drafts import Document, Uuid
-from engine.model.words import CategoryName, EnvironmentName, KeyKindName, ScopeName
+from engine.model.instants import Timestamp
+from engine.model.words import KeyKindName, ScopeName, Word
 
 
 class DestinationDisabled(Document):
@@ -47,7 +48,7 @@ class DeliveryDeadLettered(Document):
     event_id: Uuid
     event_type: str
     attempt_count: int
-    error_category: CategoryName | None
+    error_category: Word[ErrorCategory] | None
     response_status: int | None
     last_error: str | None
     dead_lettered_at: Timestamp
@@ -77,7 +78,7 @@ class KeyRotated(Document):
     kind: KeyKindName
     name: str
     scope: ScopeName
-    environment: EnvironmentName | None
+    environment: Word[Environment] | None
     fingerprint: str
     previous_fingerprint: str
     previous_expires_at: Timestamp

@@ -3,51 +3,42 @@
 from typing import Annotated
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
-from engine.drafts import Document, Uuid
-from engine.model.words import EnvironmentName, ReplayStatusName, SettledStatusName
+from api.shapes import Named
+from engine.core.vocabulary import ReplayStatus
+from engine.drafts import Uuid, told
+from engine.model.instants import Timestamp
+from engine.model.words import Word
+from engine.replay.views import SelectionDocument
 
-Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Counts(Document):
-    total: Count = Field(description="Selected; while PENDING, counted so far.")
-    enqueued: Count = Field(description="Made into new deliveries.")
-    skipped: Count = Field(
-        description="Cannot be replayed: the event is gone, or the destination was archived."
-    )
+class _Counts(TypedDict):
+    total: Annotated[Count, told("Selected; while PENDING, counted so far.")]
+    enqueued: Annotated[Count, told("Made into new deliveries.")]
+    skipped: Annotated[
+        Count, told("Cannot be replayed: the event is gone, or the destination was archived.")
+    ]
     delivered: Count
     failed: Count
 
 
-class ReplayJob(_Counts):
+class ReplayJob(Named, SelectionDocument, _Counts):
     """A replay job: what it selects, and how far it is."""
 
-    id: Uuid
-    environment: EnvironmentName
-    status: ReplayStatusName
-    destination_id: Uuid | None
-    customer_account_id: Uuid | None = Field(
-        description="The account that all its destinations are tied to, named or not."
-    )
-    event_types: list[str] | None
-    statuses: list[SettledStatusName] | None
-    delivery_ids: list[Uuid] | None
-    from_: Timestamp | None = Field(alias="from")
-    to: Timestamp | None
-    dry_run: bool
-    rate_per_second: float | None
-    created_at: Timestamp
-    started_at: Timestamp | None
-    finished_at: Timestamp | None
-    error: str | None = Field(description="Why it is FAILED.")
+    status: Word[ReplayStatus]
+    createdAt: Timestamp
+    startedAt: Timestamp | None
+    finishedAt: Timestamp | None
+    error: Annotated[str | None, told("Why it is FAILED.")]
 
 
-class ReplayShare(Document):
+class ReplayShare(TypedDict):
     """What one destination has of a job."""
 
-    destination_id: Uuid
+    destinationId: Uuid
     total: Count
     enqueued: Count
     skipped: Count
@@ -63,10 +54,10 @@ class ReplayProgress(_Counts):
     """How far a replay job is."""
 
     id: Uuid
-    status: ReplayStatusName
+    status: Word[ReplayStatus]
     remaining: Count
     percent: Annotated[float, Field(ge=0, le=100)]
-    per_second: float | None = Field(description="Deliveries that come to their end, lately.")
-    started_at: Timestamp | None
-    finished_at: Timestamp | None
-    eta_seconds: Count | None = Field(description="Null where it cannot be said.")
+    perSecond: Annotated[float | None, told("Deliveries that come to their end, lately.")]
+    startedAt: Timestamp | None
+    finishedAt: Timestamp | None
+    etaSeconds: Annotated[Count | None, told("Null where it cannot be said.")]

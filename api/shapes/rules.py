@@ -1,40 +1,36 @@
 """The shapes of answers about routing rules."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from typing_extensions import TypedDict
 
-from api.shapes import ErrorDetail, Timestamp
-from engine.drafts import Document, Uuid
-from engine.model.words import DestinationStatusName, EnvironmentName, PriorityName
+from api.shapes import ErrorDetail, Named
+from engine.control.views import RuleDocument
+from engine.core.vocabulary import DestinationStatus, Priority
+from engine.drafts import Uuid, told
+from engine.model.instants import Timestamp
+from engine.model.words import Word
+from engine.routing.preview import Reason
 
 
-class FilterErrors(Document):
+class FilterErrors(TypedDict):
     """How often a rule's filter gave neither true nor false since it was written; such an event does not
     match."""
 
     count: int
-    last_at: Timestamp
-    last_message: str
+    lastAt: Timestamp
+    lastMessage: str
 
 
-class RoutingRule(Document):
+class RoutingRule(Named, RuleDocument):
     """A routing rule."""
 
-    id: Uuid
-    environment: EnvironmentName
-    name: str
-    destination_id: Uuid
-    event_types: list[str]
-    filter: str | None
-    filter_errors: FilterErrors | None = Field(description="Null where there were none.")
-    priority: PriorityName
-    enabled: bool
-    created_at: Timestamp
-    updated_at: Timestamp
+    filterErrors: Annotated[FilterErrors | None, told("Null where there were none.")]
+    createdAt: Timestamp
+    updatedAt: Timestamp
 
 
-class PreviewRefusal(Document):
+class PreviewRefusal(TypedDict):
     """Why the event would not be accepted: the active schema of its type refuses it."""
 
     code: str
@@ -42,54 +38,51 @@ class PreviewRefusal(Document):
     details: list[ErrorDetail]
 
 
-class PreviewDestination(Document):
+class PreviewDestination(TypedDict):
     """A destination that the event would go to."""
 
-    destination_id: Uuid
+    destinationId: Uuid
     name: str
-    status: Literal["ACTIVE", "DISABLED"] = Field(description="DISABLED holds its deliveries.")
-    priority: PriorityName
-    rule_id: Uuid | None = Field(description="By which rule; null: by the one that is tried.")
+    status: Annotated[Literal["ACTIVE", "DISABLED"], told("DISABLED holds its deliveries.")]
+    priority: Word[Priority]
+    ruleId: Annotated[Uuid | None, told("By which rule; null: by the one that is tried.")]
 
 
-class PreviewRule(Document):
+class PreviewRule(TypedDict):
     """What one rule says of the event."""
 
-    rule_id: Uuid | None = Field(description="Null for the rule that is tried.")
+    ruleId: Annotated[Uuid | None, told("Null for the rule that is tried.")]
     name: str
-    destination_id: Uuid | None
-    destination_status: DestinationStatusName | None
+    destinationId: Uuid | None
+    destinationStatus: Word[DestinationStatus] | None
     enabled: bool
-    pattern: str | None = Field(description="Of `eventTypes`, the first that names the type.")
-    customer_matches: bool = Field(
-        description="Whether the destination is the customer's, or tied to none."
-    )
+    pattern: Annotated[str | None, told("Of `eventTypes`, the first that names the type.")]
+    customerMatches: Annotated[
+        bool, told("Whether the destination is the customer's, or tied to none.")
+    ]
     filter: str | None
-    filter_value: bool | None = Field(description="Null without a filter, or where it failed.")
-    filter_error: str | None
-    priority: PriorityName
+    filterValue: Annotated[bool | None, told("Null without a filter, or where it failed.")]
+    filterError: str | None
+    priority: Word[Priority]
     matches: bool
-    reason: Literal[
-        "MATCHES", "OTHER_TYPE", "RULE_DISABLED", "DESTINATION_ARCHIVED", "OTHER_CUSTOMER",
-        "FILTER_FALSE", "FILTER_FAILED",
-    ]  # fmt: skip
+    reason: Word[Reason]
 
 
-class RulePreview(Document):
+class RulePreview(TypedDict):
     """What would become of an event."""
 
-    event_type: str
-    customer_external_id: str | None
+    eventType: str
+    customerExternalId: str | None
     accepted: bool
     refusal: PreviewRefusal | None
     destinations: list[PreviewDestination]
-    rules: list[PreviewRule] = Field(
-        description="The rules that name the type, and the one that is tried."
-    )
-    other_rules: int = Field(description="Rules that name other types only.")
-    omitted_rules: int = Field(
-        description="Rules that are not listed: beyond 1,000, other customers' last."
-    )
+    rules: Annotated[
+        list[PreviewRule], told("The rules that name the type, and the one that is tried.")
+    ]
+    otherRules: Annotated[int, told("Rules that name other types only.")]
+    omittedRules: Annotated[
+        int, told("Rules that are not listed: beyond 1,000, other customers' last.")
+    ]
 
 
 RULE_EXAMPLE: dict[str, Any] = {

@@ -1,43 +1,44 @@
 """The shapes of event schemas in answers."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from orjson import Fragment
+from typing_extensions import TypedDict
 
-from api.shapes import Timestamp
-from engine.drafts import Document, Uuid
-from engine.model.words import EnvironmentName, SchemaStatusName
+from engine.core.vocabulary import Environment
+from engine.drafts import DocumentedAs, Uuid, told
+from engine.model.instants import Timestamp
+from engine.model.words import Word
+from engine.schemas.records import SchemaStatus
 
 
-class SchemaVersion(Document):
+class SchemaVersion(TypedDict):
     """One version of an event type's schema."""
 
     id: Uuid
-    environment: EnvironmentName
-    event_type: str
-    version: int = Field(ge=1, description="Counts from 1 within the event type.")
-    status: SchemaStatusName
-    schema_: dict[str, Any] | bool = Field(alias="schema", description="JSON Schema 2020-12.")
+    environment: Word[Environment]
+    eventType: str
+    version: Annotated[int, told("Counts from 1 within the event type.", ge=1)]
+    status: Word[SchemaStatus]
+    schema: Annotated[Fragment, DocumentedAs(dict[str, Any] | bool), told("JSON Schema 2020-12.")]
     description: str | None
     example: Any
-    created_at: Timestamp
-    activated_at: Timestamp | None = Field(description="The last time; null for a draft.")
+    createdAt: Timestamp
+    activatedAt: Annotated[Timestamp | None, told("The last time; null for a draft.")]
 
 
-class Conflict(Document):
+class Conflict(TypedDict):
     """A place where the sampled events disagree, so that little could be said of it."""
 
     path: str
     message: str
 
 
-class InferredSchema(Document):
+class InferredSchema(TypedDict):
     """What recent events of a type have in common."""
 
-    event_type: str
-    sampled: int = Field(description="Events that it was made of.")
-    schema_: dict[str, Any] | bool = Field(alias="schema", description="All of them conform to it.")
+    eventType: str
+    sampled: Annotated[int, told("Events that it was made of.")]
+    schema: Annotated[dict[str, Any] | bool, told("All of them conform to it.")]
     conflicts: list[Conflict]
-    created: SchemaVersion | None = Field(
-        description="The draft that was made of it, if asked for."
-    )
+    created: Annotated[SchemaVersion | None, told("The draft that was made of it, if asked for.")]

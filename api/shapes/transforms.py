@@ -1,40 +1,43 @@
 """The shapes of transform scripts in answers."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from typing_extensions import TypedDict
 
-from api.shapes import Timestamp
-from engine.drafts import Document, Uuid
-from engine.model.words import CategoryName, EnvironmentName, TransformStatusName
+from engine.core.vocabulary import Environment, ErrorCategory
+from engine.drafts import Uuid, told
+from engine.model.configuration import TransformStatus
+from engine.model.instants import Timestamp
+from engine.model.words import Word
 
 
-class TransformScript(Document):
+class TransformScript(TypedDict):
     """One version of a destination's transform script."""
 
     id: Uuid
-    destination_id: Uuid
-    environment: EnvironmentName
+    destinationId: Uuid
+    environment: Word[Environment]
     name: str
-    version: int = Field(ge=1, description="Counts from 1 at its destination; attempts record it.")
+    version: Annotated[int, told("Counts from 1 at its destination; attempts record it.", ge=1)]
     source: str
-    status: TransformStatusName = Field(
-        description="PUBLISHED: every attempt that begins uses it. SUPERSEDED: it was that once."
-    )
-    published_at: Timestamp | None = Field(description="The last time; null for a draft.")
-    created_at: Timestamp
+    status: Annotated[
+        Word[TransformStatus],
+        told("PUBLISHED: every attempt that begins uses it. SUPERSEDED: it was that once."),
+    ]
+    publishedAt: Annotated[Timestamp | None, told("The last time; null for a draft.")]
+    createdAt: Timestamp
 
 
-class TransformRun(Document):
+class TransformRun(TypedDict):
     """What a script made of a body. Nothing was sent or recorded."""
 
     success: bool
-    input: Any = Field(description="The outbound body that it was given.")
-    output: Any = Field(description="The body that would be sent; null where none would be.")
-    skipped: bool = Field(description="It returned null: nothing would be sent.")
-    type: str | None = Field(description="The type that it set.")
-    headers: dict[str, str] = Field(description="The headers that it set.")
-    logs: str | None = Field(description="What it printed, at most 4 KiB.")
-    duration_ms: float
-    error_category: CategoryName | None
-    error_message: str | None
+    input: Annotated[Any, told("The outbound body that it was given.")]
+    output: Annotated[Any, told("The body that would be sent; null where none would be.")]
+    skipped: Annotated[bool, told("It returned null: nothing would be sent.")]
+    type: Annotated[str | None, told("The type that it set.")]
+    headers: Annotated[dict[str, str], told("The headers that it set.")]
+    logs: Annotated[str | None, told("What it printed, at most 4 KiB.")]
+    durationMs: float
+    errorCategory: Word[ErrorCategory] | None
+    errorMessage: str | None

@@ -9,6 +9,7 @@ from msgspec import Struct
 from engine.model.configuration import AuditEntry
 from engine.model.identity import Identity
 from engine.model.read_models import SessionCustomer
+from engine.model.words import ActorKindName
 
 
 class Principal(Struct, frozen=True, kw_only=True):
@@ -19,7 +20,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     account.
     """
 
-    kind: str  # API_KEY, MCP_KEY, EMBED_SESSION, CLI, SYSTEM
+    kind: ActorKindName
     id: str  # of the key; of an embed session that of the customer's account
     workspace: str
     environment: int | None = None

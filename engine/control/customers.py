@@ -8,6 +8,7 @@ from pydantic import Field
 from engine.control.audit import Principal, differences
 from engine.control.commands import written
 from engine.control.ports import CustomerStore
+from engine.control.views import quotas_document
 from engine.control.writer import ConfigurationWriter
 from engine.drafts import Document, Name, NullIs
 from engine.model.errors import Refusal
@@ -40,16 +41,6 @@ class CustomerDraft(Document):
 
     name: Name | None = Field(None, description="For people; null: its customerExternalId serves.")
     quotas: Annotated[QuotasDraft, NullIs({})] = Field(default_factory=QuotasDraft)
-
-
-def quotas_document(quotas: Quotas) -> dict[str, Any]:
-    """Return quotas as callers see them."""
-    return {
-        "destinations": quotas.destinations,
-        "rules": quotas.rules,
-        "transforms": quotas.transforms,
-        "requestsPerMinute": quotas.requests_per_minute,
-    }
 
 
 class CustomerCommands:

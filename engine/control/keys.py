@@ -24,6 +24,7 @@ from engine.model.documents import invalid, is_uuid
 from engine.model.errors import Refusal
 from engine.model.instants import iso
 from engine.model.read_models import EnvironmentModel, WorkspaceModel, digest_of
+from engine.model.words import ActorKindName
 from engine.plans.plans import BUILT_IN
 from engine.ports import StoreError
 
@@ -79,7 +80,7 @@ class KeyCommands:
     # --- workspaces
 
     async def create_workspace(
-        self, name: str, plan: str = "scale", *, actor: str = "CLI"
+        self, name: str, plan: str = "scale", *, actor: ActorKindName = "CLI"
     ) -> Tenant:
         """Add a workspace with its three environments. Raises Refusal 400, or 409 for a taken name."""
         _check_name(name)
@@ -121,7 +122,7 @@ class KeyCommands:
             raise Refusal("not_found", f"no workspace named {name!r}")
         return tenant
 
-    async def ensure_workspace(self, name: str | None, *, actor: str = "CLI") -> Tenant:
+    async def ensure_workspace(self, name: str | None, *, actor: ActorKindName = "CLI") -> Tenant:
         """Return the workspace of that name, by default the oldest, making it where there is none."""
         if name is None:
             everything = await self._tenants.all()

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from engine.control import templated
 from engine.control.rotation import Make, next_keys
-from engine.control.views import destination_document
+from engine.control.views import DestinationDocument, destination_document
 from engine.core.destination import CONCURRENCY, Template
 from engine.drafts import (
     AUTO,
@@ -79,8 +79,8 @@ def patched(
 ) -> DestinationRecord:
     """Return a record after a merge patch (RFC 7396), of the same version. Raises Refusal 400."""
     document = destination_document(present)
-    for field in _FIXED:
-        if field in patch and patch[field] != document[field]:
+    for field, value in document.items():
+        if field in _FIXED and field in patch and patch[field] != value:
             raise invalid(field, "cannot be changed")
     draft, receiver, moved = (
         _direct(present, document, patch)
@@ -104,7 +104,7 @@ def patched(
 
 
 def _direct(
-    present: DestinationRecord, document: dict[str, Any], patch: Mapping[str, Any]
+    present: DestinationRecord, document: DestinationDocument, patch: Mapping[str, Any]
 ) -> tuple[Draft, Receiver, bool]:
     if patch.get("config") is not None:
         raise invalid("config", "the destination has no template: change its url instead")
@@ -118,7 +118,7 @@ def _direct(
 def _templated(
     present: DestinationRecord,
     stored: Template,
-    document: dict[str, Any],
+    document: DestinationDocument,
     patch: Mapping[str, Any],
     catalog: Catalog,
 ) -> tuple[Draft, Receiver, bool]:
@@ -145,7 +145,9 @@ def _templated(
     return draft, Receiver(url, draft.delivery, template), moved
 
 
-def _merged(document: dict[str, Any], patch: Mapping[str, Any], *without: str) -> dict[str, Any]:
+def _merged(
+    document: DestinationDocument, patch: Mapping[str, Any], *without: str
+) -> dict[str, Any]:
     """Return a destination's document after a patch, except for its headers.
 
     The headers of the patch are judged here, and merged by rules of their own: these ignore case and

@@ -1,19 +1,78 @@
-"""Configuration as callers see it: JSON objects with secrets masked."""
+"""Views of configuration: the part that callers write, as JSON objects with secrets masked."""
 
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from engine.control.rotation import public_key_texts
 from engine.control.templated import masked
-from engine.core.vocabulary import Environment
-from engine.drafts import AUTO
-from engine.model.configuration import DestinationRecord, FilterErrors
+from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
+from engine.drafts import AUTO, DeliveryOptions, DocumentedAs, Uuid, told
+from engine.model.configuration import DestinationRecord
 from engine.model.headers import shown
-from engine.model.identity import created_at_ms
-from engine.model.instants import iso
+from engine.model.quotas import Quotas
 from engine.model.read_models import RuleModel
+from engine.model.words import Word, word
 
 
-def destination_document(record: DestinationRecord) -> dict[str, Any]:
+class Options(TypedDict):
+    """The delivery options of a destination."""
+
+    concurrency: int | Literal["auto"]
+    ordering: Word[Ordering]
+    timeoutMs: int
+    rateLimitPerSecond: float | None
+    dryRun: bool
+    retrySchedule: list[int]
+
+
+class Signing(TypedDict):
+    """How outbound bodies are signed; the public keys where the algorithm has them."""
+
+    algorithm: Word[SigningAlgorithm]
+    publicKey: NotRequired[Annotated[str, told("whpk_...; Ed25519 only.")]]
+    previousPublicKey: NotRequired[Annotated[str, told("For 24 hours after a rotation.")]]
+
+
+class DestinationDocument(TypedDict):
+    """A destination as callers write it."""
+
+    templateId: Annotated[str | None, told("Of the catalog; null: made directly.")]
+    name: str
+    config: Annotated[
+        dict[str, Any] | None,
+        told("Of its template, defaults filled in; secrets are shown as ***."),
+    ]
+    url: Annotated[str, told("Secrets in it are shown as ***.")]
+    description: str | None
+    customerExternalId: str | None
+    customerAccountId: Uuid | None
+    headers: dict[str, str]
+    delivery: Annotated[Options, DocumentedAs(DeliveryOptions)]
+    signing: Signing
+
+
+class RuleDocument(TypedDict):
+    """A routing rule as callers write it."""
+
+    name: str
+    destinationId: Uuid
+    eventTypes: list[str]
+    filter: str | None
+    priority: Word[Priority]
+    enabled: bool
+
+
+class QuotasDocument(TypedDict):
+    """Quotas as callers see them; null: that of the plan."""
+
+    destinations: int | None
+    rules: int | None
+    transforms: int | None
+    requestsPerMinute: int | None
+
+
+def destination_document(record: DestinationRecord) -> DestinationDocument:
     """Return the part of a destination that callers write."""
     template = record.template
     return {
@@ -27,68 +86,46 @@ def destination_document(record: DestinationRecord) -> dict[str, Any]:
         "headers": shown(record.headers),
         "delivery": {
             "concurrency": AUTO if record.adapts else record.concurrency,
-            "ordering": record.ordering.name,
+            "ordering": word(record.ordering),
             "timeoutMs": record.timeout_ms,
             "rateLimitPerSecond": _number(record.rate_per_second),
             "dryRun": record.dry_run,
             "retrySchedule": list(record.retry_schedule_s),
         },
-        "signing": {"algorithm": record.algorithm.name},
+        "signing": {"algorithm": word(record.algorithm)},
     }
 
 
-def destination_view(
-    record: DestinationRecord, environment: Environment, now: float
-) -> dict[str, Any]:
-    """Return a destination whole, without its secret."""
-    document = destination_document(record)
+def signing_view(record: DestinationRecord, now: float) -> Signing:
+    """Return how a destination's bodies are signed, with the public keys."""
+    view: Signing = {"algorithm": word(record.algorithm)}
     current, previous = public_key_texts(record.signing, now)
     if current is not None:
-        document["signing"]["publicKey"] = current
+        view["publicKey"] = current
     if previous is not None:
-        document["signing"]["previousPublicKey"] = previous
-    return {
-        "id": record.id,
-        "environment": environment.name,
-        "status": record.status.name,
-        **document,
-        "createdAt": iso(created_at_ms(record.id)),
-        "updatedAt": iso(record.updated_at_ms),
-    }
+        view["previousPublicKey"] = previous
+    return view
 
 
-def rule_document(rule: RuleModel) -> dict[str, Any]:
+def rule_document(rule: RuleModel) -> RuleDocument:
     """Return the part of a rule that callers write."""
     return {
         "name": rule.name,
         "destinationId": rule.destination,
         "eventTypes": list(rule.event_types),
         "filter": rule.filter,
-        "priority": rule.priority.name,
+        "priority": word(rule.priority),
         "enabled": rule.enabled,
     }
 
 
-def rule_view(
-    rule: RuleModel, environment: Environment, errors: FilterErrors | None = None
-) -> dict[str, Any]:
-    """Return a rule with the failures of its filter."""
+def quotas_document(quotas: Quotas) -> QuotasDocument:
+    """Return quotas as callers see them."""
     return {
-        "id": rule.id,
-        "environment": environment.name,
-        **rule_document(rule),
-        "filterErrors": None if errors is None else filter_errors_view(errors),
-        "createdAt": iso(rule.created_at_ms),
-        "updatedAt": iso(rule.updated_at_ms),
-    }
-
-
-def filter_errors_view(errors: FilterErrors) -> dict[str, Any]:
-    """Return the failures of a filter."""
-    return {
-        "count": errors.count,
-        "lastAt": iso(errors.last_at_ms),
-        "lastMessage": errors.last_message,
+        "destinations": quotas.destinations,
+        "rules": quotas.rules,
+        "transforms": quotas.transforms,
+        "requestsPerMinute": quotas.requests_per_minute,
     }
 
 

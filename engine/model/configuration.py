@@ -18,6 +18,7 @@ from engine.core.vocabulary import (
 )
 from engine.model.quotas import CustomerAccount
 from engine.model.read_models import ActiveSchema, EnvironmentModel, RuleModel, WorkspaceModel
+from engine.model.words import ActorKindName
 from engine.model.workspace_settings import WorkspaceSettings
 
 
@@ -153,7 +154,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
     action: str
     object_type: str
     object_id: str
-    actor_type: str
+    actor_type: ActorKindName
     actor_id: str
     request_id: str | None = None
     changes: bytes | None = None

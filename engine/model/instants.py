@@ -11,6 +11,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND  # that can be written
@@ -59,3 +60,8 @@ def _second(second: int) -> str:
 def iso(at_ms: int) -> str:
     """Return an instant, in ms since the epoch, as text such as 2026-11-20T12:00:00.000Z."""
     return f"{_second(at_ms // 1000)}.{at_ms % 1000:03d}Z"
+
+
+def iso_or_none(at_ms: int | None) -> str | None:
+    """Return an instant as text, None for none."""
+    return None if at_ms is None else iso(at_ms)

@@ -5,13 +5,14 @@ Fed after a commit, by the group, and never for a single event.
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from msgspec import Struct
 
 from engine.core.records import Event, Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, Origin
 
-WINDOW_S = 60
+WINDOW_S: Final = 60
 OWN = Origin.OWN
 INSPECTION = DeliveryOrigin.INSPECTION
 DELIVERED = DeliveryStatus.DELIVERED

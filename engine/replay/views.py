@@ -1,19 +1,44 @@
-"""Views of replay jobs: the JSON that callers see, and the progress of a job."""
+"""Views of replay jobs: the part of a job that callers write, the progress, and the announcement."""
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import Struct
+from typing_extensions import TypedDict
 
-from engine.core.vocabulary import Environment, ReplayStatus
-from engine.model.instants import iso
-from engine.replay.job import UNFINISHED, Leg, ReplayJob
+from engine.core.vocabulary import DeliveryStatus, ReplayStatus
+from engine.drafts import Uuid, told
+from engine.model.instants import Timestamp, iso_or_none
+from engine.model.words import SettledStatusName
+from engine.replay.job import UNFINISHED, ReplayJob
 
 LONGEST_ETA_S = 10 * 365 * 86_400  # an estimate beyond it says nothing
+_SETTLED: dict[DeliveryStatus, SettledStatusName] = {
+    DeliveryStatus.DELIVERED: "DELIVERED",
+    DeliveryStatus.FAILED: "FAILED",
+    DeliveryStatus.DRY_RUN: "DRY_RUN",
+}
 
 
-def selection_document(job: ReplayJob) -> dict[str, Any]:
+_From = TypedDict("_From", {"from": Timestamp | None})
+
+
+class SelectionDocument(_From):
+    """A replay job as callers write it."""
+
+    destinationId: Uuid | None
+    customerAccountId: Annotated[
+        Uuid | None, told("The account that all its destinations are tied to, named or not.")
+    ]
+    eventTypes: list[str] | None
+    statuses: list[SettledStatusName] | None
+    deliveryIds: list[Uuid] | None
+    to: Timestamp | None
+    dryRun: bool
+    ratePerSecond: float | None
+
+
+def selection_document(job: ReplayJob) -> SelectionDocument:
     """Return the part of a job that callers write."""
     selection, rate = job.selection, job.rate_per_second
     statuses = selection.statuses
@@ -21,45 +46,13 @@ def selection_document(job: ReplayJob) -> dict[str, Any]:
         "destinationId": selection.destination,
         "customerAccountId": selection.account,
         "eventTypes": None if selection.event_types is None else list(selection.event_types),
-        "statuses": None if statuses is None else [each.name for each in statuses],
+        "statuses": None if statuses is None else [_SETTLED[each] for each in statuses],
         "deliveryIds": None if selection.deliveries is None else list(selection.deliveries),
-        "from": _instant(selection.from_ms),
-        "to": _instant(selection.to_ms),
+        "from": iso_or_none(selection.from_ms),
+        "to": iso_or_none(selection.to_ms),
         "dryRun": job.dry_run,
         "ratePerSecond": int(rate) if rate is not None and rate == int(rate) else rate,
     }
-
-
-def job_view(job: ReplayJob, environment: Environment) -> dict[str, Any]:
-    """Return a job whole, without its destinations."""
-    return {
-        "id": job.id,
-        "environment": environment.name,
-        "status": job.status.name,
-        **selection_document(job),
-        "total": job.total,
-        "enqueued": job.enqueued,
-        "skipped": job.skipped,
-        "delivered": job.delivered,
-        "failed": job.failed,
-        "createdAt": iso(job.created_at_ms),
-        "startedAt": _instant(job.started_at_ms),
-        "finishedAt": _instant(job.finished_at_ms),
-        "error": job.error,
-    }
-
-
-def legs_view(legs: Sequence[Leg]) -> list[dict[str, Any]]:
-    """Return the share of each destination in a job."""
-    return [
-        {
-            "destinationId": leg.destination,
-            "total": leg.total,
-            "enqueued": leg.enqueued,
-            "skipped": leg.skipped,
-        }
-        for leg in legs
-    ]
 
 
 class JobProgress(Struct, frozen=True):
@@ -101,25 +94,6 @@ def _average(job: ReplayJob, now_ms: int) -> float | None:
     return job.settled * 1000 / (now_ms - job.started_at_ms)
 
 
-def progress_view(job: ReplayJob, progress: JobProgress) -> dict[str, Any]:
-    """Return a job's progress."""
-    return {
-        "id": job.id,
-        "status": job.status.name,
-        "total": job.total,
-        "enqueued": job.enqueued,
-        "skipped": job.skipped,
-        "delivered": job.delivered,
-        "failed": job.failed,
-        "remaining": progress.remaining,
-        "percent": progress.percent,
-        "perSecond": progress.per_second,
-        "startedAt": _instant(job.started_at_ms),
-        "finishedAt": _instant(job.finished_at_ms),
-        "etaSeconds": progress.eta_s,
-    }
-
-
 def finished_payload(job: ReplayJob) -> dict[str, Any]:
     """Return the payload of the announcement that a job has ended."""
     return {
@@ -132,11 +106,7 @@ def finished_payload(job: ReplayJob) -> dict[str, Any]:
         "skipped": job.skipped,
         "delivered": job.delivered,
         "failed": job.failed,
-        "startedAt": _instant(job.started_at_ms),
-        "finishedAt": _instant(job.finished_at_ms),
+        "startedAt": iso_or_none(job.started_at_ms),
+        "finishedAt": iso_or_none(job.finished_at_ms),
         "error": job.error,
     }
-
-
-def _instant(at_ms: int | None) -> str | None:
-    return None if at_ms is None else iso(at_ms)

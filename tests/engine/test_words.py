@@ -1,41 +1,28 @@
-"""The API's lists of words are those of the enumerations."""
+"""The API's words are the names of enumerations, and some of them."""
 
-from enum import Enum
 from typing import Any, get_args
 
-import pytest
-
-from engine.core import vocabulary
+from engine.core.vocabulary import CredentialKind, DeliveryStatus, Priority, Scope
 from engine.model import words
-from engine.model.file_records import FilePurpose, FileState
-
-NAMES: list[tuple[Any, type[Enum]]] = [
-    (words.EnvironmentName, vocabulary.Environment),
-    (words.CredentialKindName, vocabulary.CredentialKind),
-    (words.DestinationStatusName, vocabulary.DestinationStatus),
-    (words.OrderingName, vocabulary.Ordering),
-    (words.AlgorithmName, vocabulary.SigningAlgorithm),
-    (words.PriorityName, vocabulary.Priority),
-    (words.DeliveryStatusName, vocabulary.DeliveryStatus),
-    (words.DeliveryKindName, vocabulary.DeliveryKind),
-    (words.OriginKindName, vocabulary.DeliveryOrigin),
-    (words.DlqStatusName, vocabulary.DlqStatus),
-    (words.CategoryName, vocabulary.ErrorCategory),
-    (words.ReplayStatusName, vocabulary.ReplayStatus),
-    (words.FileStateName, FileState),
-    (words.FilePurposeName, FilePurpose),
-]
 
 
-@pytest.mark.parametrize(("names", "enumeration"), NAMES)
-def test_a_list_of_words_is_its_enumeration(names: Any, enumeration: type[Enum]) -> None:
-    assert get_args(names) == tuple(enumeration.__members__)
+def test_a_word_is_the_name_of_a_member() -> None:
+    kind: Any = words.Word[Priority]
+    assert get_args(kind) == tuple(Priority.__members__)
+    assert words.word(Priority.HIGH) == Priority.HIGH.name
+    assert words.word_or_none(None) is None
 
 
 def test_scopes_are_written_in_small_letters() -> None:
-    assert set(get_args(words.ScopeName)) == {name.lower() for name in vocabulary.Scope.__members__}
+    assert {scope: scope.name.lower() for scope in Scope} == words.SCOPES
+    assert get_args(words.ScopeName) == tuple(words.SCOPES.values())
 
 
-def test_keys_and_settled_deliveries_have_some_of_the_words() -> None:
-    assert set(get_args(words.KeyKindName)) < set(get_args(words.CredentialKindName))
-    assert set(get_args(words.SettledStatusName)) < set(get_args(words.DeliveryStatusName))
+def test_credentials_are_actors_and_two_of_them_keys() -> None:
+    assert {kind: kind.name for kind in CredentialKind} == words.CREDENTIAL_KINDS
+    assert set(words.CREDENTIAL_KINDS.values()) < set(get_args(words.ActorKindName))
+    assert set(get_args(words.KeyKindName)) < set(CredentialKind.__members__)
+
+
+def test_settled_deliveries_have_some_of_the_statuses() -> None:
+    assert set(get_args(words.SettledStatusName)) < set(DeliveryStatus.__members__)

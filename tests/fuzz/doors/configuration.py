@@ -8,9 +8,9 @@ from api.bodies import BODY_BYTES, read_object
 from api.envelope import envelope
 from api.table import ROUTES
 from engine.control.shaping import drafted, patched, receiver_of
-from engine.control.views import destination_document, destination_view
+from engine.control.views import destination_document, signing_view
 from engine.core.destination import SigningKey
-from engine.core.vocabulary import DestinationStatus, Environment, SigningAlgorithm
+from engine.core.vocabulary import DestinationStatus, SigningAlgorithm
 from engine.drafts import AnyDestinationDraft, DestinationPatch
 from engine.model.configuration import DestinationRecord
 from engine.model.documents import read
@@ -93,7 +93,7 @@ def _patched(document: dict[str, Any]) -> None:
 
 
 def _shown(record: DestinationRecord) -> None:
-    text = json.dumps(destination_view(record, Environment.DEVELOPMENT, NOW), allow_nan=False)
+    text = json.dumps([destination_document(record), signing_view(record, NOW)], allow_nan=False)
     text.encode()
 
 

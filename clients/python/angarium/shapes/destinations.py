@@ -30,10 +30,10 @@ class ActorState(TypedDict):
 Analytics = TypedDict(
     "Analytics",
     {
+        "from": str,
         "destinationId": str,
         "period": AnalyticsPeriod,
         "granularity": AnalyticsGranularity,
-        "from": str,
         "to": str,
         "totals": AnalyticsTotals,
         "series": list[AnalyticsPoint],
@@ -161,7 +161,6 @@ class Destination(TypedDict):
 
     id: str
     environment: Environment
-    status: DestinationStatus
     # Of the catalog; null: made directly.
     templateId: str | None
     name: str
@@ -175,6 +174,7 @@ class Destination(TypedDict):
     headers: dict[str, str]
     delivery: DeliveryOptions
     signing: Signing
+    status: DestinationStatus
     createdAt: str
     updatedAt: str
 
@@ -241,7 +241,6 @@ class DestinationWithSecret(TypedDict):
 
     id: str
     environment: Environment
-    status: DestinationStatus
     # Of the catalog; null: made directly.
     templateId: str | None
     name: str
@@ -255,6 +254,7 @@ class DestinationWithSecret(TypedDict):
     headers: dict[str, str]
     delivery: DeliveryOptions
     signing: Signing
+    status: DestinationStatus
     createdAt: str
     updatedAt: str
     secret: str | None

@@ -42,10 +42,10 @@ class DestinationCounts(TypedDict):
 EnvironmentAnalytics = TypedDict(
     "EnvironmentAnalytics",
     {
+        "from": str,
         "environment": Environment,
         "period": AnalyticsPeriod,
         "granularity": AnalyticsGranularity,
-        "from": str,
         "to": str,
         "totals": AnalyticsTotals,
         "series": list[AnalyticsPoint],

@@ -122,10 +122,10 @@ class RoutingRule(TypedDict):
     destinationId: str
     eventTypes: list[str]
     filter: str | None
-    # Null where there were none.
-    filterErrors: FilterErrors | None
     priority: Priority
     enabled: bool
+    # Null where there were none.
+    filterErrors: FilterErrors | None
     createdAt: str
     updatedAt: str
 
