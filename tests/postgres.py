@@ -15,7 +15,7 @@ from pathlib import Path
 
 import trio
 
-from storage.database.bridge import open_bridge
+from storage.database.bridge import Bridge, open_bridge
 from storage.database.connection import Connection
 from storage.database.profiles import UPKEEP
 from storage.embedded.postmaster import read_postmaster
@@ -120,6 +120,16 @@ async def _administrator(url: str) -> AsyncIterator[Connection]:
 
 def _with_database(url: str, database: str) -> str:
     return url.replace("/postgres?", f"/{database}?", 1)
+
+
+@asynccontextmanager
+async def holding(bridge: Bridge, statement: str) -> AsyncIterator[None]:
+    """Hold the locks that a statement takes while the block runs, however long: a session of a pool that
+    rests within a transaction is ended after 30 s, which a busy machine takes to start a server."""
+    async with bridge.pool.transaction() as holder:
+        await holder.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+        await holder.execute(statement)
+        yield
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]], within_s: float = HANGS_S) -> None:

@@ -18,6 +18,7 @@ from storage.configuration.store import ConfigurationTables
 from storage.database.bridge import Bridge
 from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller, House
+from tests.patience import HANGS_S
 
 DAY_S = 86_400.0
 
@@ -183,7 +184,7 @@ async def test_what_the_command_line_makes_is_valid_in_a_running_server_at_once(
                 heard = trio.Event()  # before asking: news may come while the answer is on its way
                 if (await caller("GET", "/auth/context")).status == expected:
                     return
-                with trio.fail_after(1):
+                with trio.fail_after(HANGS_S):
                     await heard.wait()
 
         await status(200)

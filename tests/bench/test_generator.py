@@ -14,6 +14,7 @@ from bench.load.generator import Generator
 from bench.load.plan import Plan
 from bench.load.tally import Part
 from bench.null_server import ANSWER, Peer
+from tests.patience import HANGS_S
 
 ALL_AT_ONCE = 1e9  # events a second: every one is due when the first is
 
@@ -60,7 +61,7 @@ class Fake(threading.Thread):
                 sock.sendall(next(self._answers))
 
     def close(self) -> None:
-        self.join(30)
+        self.join(HANGS_S)
         self._listener.close()
 
 
@@ -119,7 +120,7 @@ def test_what_a_step_could_not_begin_is_told_and_has_waited(
         over.set()
 
     monkeypatch.setattr(Part, "close", closed)
-    with fake(turn=lambda _number, _socks: ignore(over.wait(30))) as server:
+    with fake(turn=lambda _number, _socks: ignore(over.wait(HANGS_S))) as server:
         generator = Generator(plan(server, steps=[[1_000, 0.02], [0.05, 20]], hdr=True, first=100))
         report = generator.run()
     first, second = report["steps"]

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import trio
 
+from tests.patience import HANGS_S
+
 ROOT = Path(__file__).parent.parent.parent
 MASTER_KEY = base64.b64encode(b"k" * 32).decode()
-START_S = 30.0  # a second by itself; the tests of the whole run share two cores
 COMMAND = [sys.executable, "-m", "api.cli"]
 
 
@@ -86,7 +87,7 @@ class Program:
 
     async def wait_for(self, text: str, times: int = 1) -> str:
         """Return everything printed once `text` is there, or so many times."""
-        with trio.fail_after(START_S):
+        with trio.fail_after(HANGS_S):
             while self.printed.count(text) < times:
                 if self.process.poll() is not None:
                     raise AssertionError(f"ended with {self.process.returncode}: {self.printed}")
@@ -124,7 +125,7 @@ async def running(
 async def _end(process: trio.Process) -> None:
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
-        with trio.move_on_after(START_S):
+        with trio.move_on_after(HANGS_S):
             await process.wait()
     if process.poll() is None:
         process.kill()

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import trio
 
-from tests.cli.programs import START_S, angarium, environment, running, server
+from tests.cli.programs import angarium, environment, running, server
 from tests.patience import HANGS_S
 
 EXAMPLE_KEY = ("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage")
@@ -148,7 +148,7 @@ async def test_the_server_shows_no_keys_in_a_log_and_ends_at_sigterm_and_ctrl_c(
         async with server(env) as (program, _):
             assert "ang_dev_" not in program.printed
             program.process.send_signal(number)
-            with trio.fail_after(START_S):
+            with trio.fail_after(HANGS_S):
                 assert await program.process.wait() == 0
 
 
@@ -156,7 +156,7 @@ async def test_listen_ends_at_ctrl_c_with_130(database_url: str, tmp_path: Path)
     async with running("listen", "0", env=environment("", tmp_path)) as program:
         await program.wait_for("Listening on")
         program.process.send_signal(signal.SIGINT)
-        with trio.fail_after(START_S):
+        with trio.fail_after(HANGS_S):
             assert await program.process.wait() == 130
 
 

@@ -21,14 +21,14 @@ import asyncpg
 from bench.processes import tree
 from bench.service import STOP_S, Service
 from storage.embedded.server import running_url
-from tests.process.receiver import UNTIL_S
+from tests.patience import HANGS_S
 
 PAYLOAD_MARK = "payload-that-no-log-may-show"
 HEADER_MARK = "header-that-no-log-may-show"
 POLL_S = 0.02
 
 
-def until(condition: Callable[[], object], what: str, within_s: float = UNTIL_S) -> None:
+def until(condition: Callable[[], object], what: str, within_s: float = HANGS_S) -> None:
     """Wait for what another process does and nothing announces."""
     give_up = time.monotonic() + within_s
     while not condition():
@@ -55,7 +55,9 @@ class House(Service):
 
     # --- what callers do
 
-    def ask(self, method: str, path: str, body: object = None, *, timeout_s: float = 30.0) -> Told:
+    def ask(
+        self, method: str, path: str, body: object = None, *, timeout_s: float = HANGS_S
+    ) -> Told:
         """Make one request with the manage key, whatever the answer is."""
         return Client(self, timeout_s).ask(method, path, body, close=True)
 
@@ -126,7 +128,7 @@ class House(Service):
         """Read one value from the database."""
         return self.rows(sql, *arguments)[0][0]
 
-    def until_settled(self, destination: str | None = None, within_s: float = UNTIL_S) -> None:
+    def until_settled(self, destination: str | None = None, within_s: float = HANGS_S) -> None:
         """Wait until nothing is PENDING or RETRYING in the rows any more."""
         sql = "SELECT count(*) FROM deliveries WHERE status IN (0, 4)"
         arguments: tuple[object, ...] = ()
@@ -165,7 +167,7 @@ class House(Service):
 class Client:
     """A kept connection to the server."""
 
-    def __init__(self, house: House, timeout_s: float = 30.0) -> None:
+    def __init__(self, house: House, timeout_s: float = HANGS_S) -> None:
         self._house = house
         self._connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=timeout_s)
 
@@ -208,7 +210,7 @@ def event(
 
 
 async def _rows(url: str, sql: str, arguments: tuple[object, ...]) -> list[Any]:
-    connection = await asyncpg.connect(url, ssl="disable", timeout=10, command_timeout=30)
+    connection = await asyncpg.connect(url, ssl="disable", timeout=HANGS_S, command_timeout=HANGS_S)
     try:
         return list(await connection.fetch(sql, *arguments))
     finally:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tests.patience import HANGS_S
 from tests.process.house import Client, House, Told, event
-from tests.process.receiver import UNTIL_S
 
 PAUSE_S = 0.02  # before the next try, when there is no server
 
@@ -39,14 +39,14 @@ class Poster(threading.Thread):
         self.ended = threading.Event()
         self._doubtful: set[str] = set()
         self._next = 0
-        self._client = Client(house, timeout_s=UNTIL_S)
+        self._client = Client(house, timeout_s=HANGS_S)
 
     def run(self) -> None:
         """Post until ended."""
         while not self.ended.is_set() and self._next < self.most:
             numbers = [f"{self.name}-{self._next + k}" for k in range(self.batch)]
             self._next += self.batch
-            give_up = time.monotonic() + 2 * UNTIL_S
+            give_up = time.monotonic() + HANGS_S
             while not self._posted(numbers) and time.monotonic() < give_up:
                 time.sleep(PAUSE_S)
         self._client.close()
@@ -107,5 +107,5 @@ def posting(*posters: Poster) -> Iterator[None]:
         for poster in posters:
             poster.ended.set()
         for poster in posters:
-            poster.join(3 * UNTIL_S)
+            poster.join(2 * HANGS_S)
             assert not poster.is_alive(), f"{poster.name} never got an answer"

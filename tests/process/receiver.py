@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-UNTIL_S = 30.0  # what a test waits for at most: the machine has two cores, and others use them too
+from tests.patience import HANGS_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Receiver:
             return self._paths[path].most_open
 
     def wait(
-        self, path: str, met: Callable[[list[Arrival]], bool], within_s: float = UNTIL_S
+        self, path: str, met: Callable[[list[Arrival]], bool], within_s: float = HANGS_S
     ) -> list[Arrival]:
         """Wait until what has come to a path meets a condition; return it."""
         with self._changed:
@@ -122,7 +122,7 @@ class Receiver:
                 raise AssertionError(f"{path} has got but {len(arrivals)}: {arrivals[-3:]}")
             return list(arrivals)
 
-    def wait_count(self, path: str, count: int, within_s: float = UNTIL_S) -> list[Arrival]:
+    def wait_count(self, path: str, count: int, within_s: float = HANGS_S) -> list[Arrival]:
         """Wait until so many requests have come to a path."""
         return self.wait(path, lambda arrivals: len(arrivals) >= count, within_s)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tests.patience import HANGS_S
 from tests.process import verdict
 from tests.process.house import Client, House, until
 from tests.process.posting import Poster, posting
@@ -188,7 +189,7 @@ def busy(*threads: Busy) -> Iterator[None]:
         for thread in threads:
             thread.ended.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(HANGS_S)
             assert not thread.is_alive(), "it never got an answer"
             assert not thread.wrong, thread.wrong[:3]
 

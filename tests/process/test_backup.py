@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import HANGS_S
 from tests.process import verdict
 from tests.process.conftest import _folder
 from tests.process.house import Client, House, event, until
@@ -103,7 +104,7 @@ def test_what_was_accepted_before_is_there_and_what_was_under_way_goes_on(
 
 
 def uploaded(house: House) -> str:
-    connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     headers = {
         "authorization": f"Bearer {house.key}",
         "content-type": "application/octet-stream",
@@ -119,7 +120,7 @@ def uploaded(house: House) -> str:
 
 
 def downloaded(house: House, file: str) -> bytes:
-    connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     headers = {"authorization": f"Bearer {house.key}"}
     connection.request("GET", f"/files/{file}/content", None, headers)
     answer = connection.getresponse()

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.patience import HANGS_S
 from tests.process.house import House, until
 from tests.process.test_files import (
     KIB,
@@ -92,7 +93,7 @@ def read(url: str) -> str:
     """Return the hash of what is at a signed URL."""
     parts = urlsplit(url)
     assert parts.hostname is not None
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=HANGS_S)
     connection.request("GET", parts.path)
     answer = connection.getresponse()
     assert answer.status == 200

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.patience import HANGS_S
 from tests.process.house import House, until
 
 MIB = 1024 * 1024
@@ -60,7 +61,7 @@ def upload(
     house: House, seed: int, size: int, query: str = "", pause: threading.Event | None = None
 ) -> dict[str, object] | None:
     """Send a file piece by piece; return what was answered, None where the connection broke."""
-    connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     try:
         connection.putrequest("POST", f"/files{query}")
         connection.putheader("Authorization", f"Bearer {house.key}")
@@ -86,7 +87,7 @@ def upload(
 
 def download(house: House, file: object) -> str:
     """Return the hash of a file as it is read back."""
-    connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=HANGS_S)
     headers = {"Authorization": f"Bearer {house.key}"}
     connection.request("GET", f"/files/{file}/content", headers=headers)
     answer = connection.getresponse()

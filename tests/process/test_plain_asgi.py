@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from bench.programs import ROOT, free_port
+from tests.patience import HANGS_S
 from tests.process.conftest import _folder, open_house
 from tests.process.house import House, until
 
@@ -37,7 +38,7 @@ def test_hypercorn_serves_the_application_and_its_lifespan_is_the_engines() -> N
         process = house.process
         assert process is not None
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(HANGS_S)
         assert process.returncode == 0
         assert b"server stopping" in house.log_file.read_bytes()
 

@@ -14,8 +14,9 @@ import trio
 
 from bench.processes import tree
 from bench.service import free_port
-from tests.cli.programs import ROOT, START_S, angarium, environment, running
+from tests.cli.programs import ROOT, angarium, environment, running
 from tests.door.papers import papers
+from tests.patience import HANGS_S
 from tests.postgres import eventually
 
 
@@ -88,7 +89,7 @@ async def test_a_server_in_a_terminal_shows_its_keys_and_ends_with_it(tmp_path: 
         start_new_session=True,
     )
     os.close(theirs)
-    with trio.fail_after(2 * START_S):
+    with trio.fail_after(HANGS_S):
         printed = b""
         while b"Next, in another terminal" not in printed:
             printed += await trio.to_thread.run_sync(os.read, ours, 4096)

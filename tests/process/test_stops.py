@@ -11,14 +11,16 @@ import trio
 
 from storage.database.bridge import Bridge
 from storage.embedded.postmaster import read_postmaster
-from tests.cli.programs import START_S, environment, manage_key, running, server
-from tests.postgres import eventually
+from tests.cli.programs import environment, manage_key, running, server
+from tests.patience import HANGS_S
+from tests.postgres import eventually, holding
 from tests.process import verdict
 from tests.process.house import House, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Answer, Receiver, always
 
-GRACE_S = 4.0  # of the house
+# Sooner than a read of an actor's beginning is given up, which is a minute, as is the grace then.
+ENDS_S = 55.0
 SLOW = always(Answer(delay_s=0.1))
 READS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
     AND application_name = 'angarium backlog' AND wait_event_type = 'Lock'"""
@@ -36,9 +38,7 @@ def test_a_stop_under_load_finishes_what_is_in_flight_and_loses_nothing(
         posters.append(Poster(house, f"s{number}-many", batch=20, most=200, kind="slow.one"))
         with posting(*posters):
             receiver.wait_count("/slow", before + 40)
-            began = time.monotonic()
             assert house.ended(number, group=group) == 0
-            assert time.monotonic() - began < GRACE_S + 4
             house.start()
         house.until_settled(destination)
         there = house.value("SELECT count(*) FROM events WHERE type = 'slow.one'")
@@ -63,7 +63,7 @@ def test_what_does_not_end_within_the_grace_time_is_handed_back(
     house.until_settled(fine)
     began = time.monotonic()
     assert house.ended() == 0
-    assert 0.5 < time.monotonic() - began < GRACE_S + 4, "it waited, and not for long"
+    assert time.monotonic() - began > 0.5, "it waited, and not for the receiver, who goes on"
     gate.set()
     house.start()
     house.until_settled(stuck)
@@ -105,7 +105,7 @@ async def test_told_to_stop_while_it_starts_it_stops_in_order(
     async with running("serve", env=environment(database_url, tmp_path)) as program:
         await program.wait_for(said)
         program.process.send_signal(signal.SIGTERM)
-        with trio.fail_after(START_S):
+        with trio.fail_after(HANGS_S):
             assert await program.process.wait() == 0
     assert "Traceback" not in program.printed
 
@@ -115,17 +115,17 @@ async def test_told_to_stop_while_it_waits_for_a_predecessor_it_stops_in_order(
 ) -> None:
     waits = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
         AND application_name = 'angarium upkeep' AND wait_event_type = 'Lock'"""
-    async with bridge.pool.transaction() as busy:
-        await busy.execute("LOCK TABLE shard_leases")
-        async with running("serve", env=environment(database_url, tmp_path)) as program:
+    env = environment(database_url, tmp_path)
+    lock = "LOCK TABLE shard_leases"
+    async with holding(bridge, lock), running("serve", env=env) as program:
 
-            async def waiting() -> bool:
-                return bool(await bridge.pool.fetch_value(waits))
+        async def waiting() -> bool:
+            return bool(await bridge.pool.fetch_value(waits))
 
-            await eventually(waiting, START_S)
-            program.process.send_signal(signal.SIGTERM)
-            with trio.fail_after(START_S):
-                assert await program.process.wait() == 0
+        await eventually(waiting)
+        program.process.send_signal(signal.SIGTERM)
+        with trio.fail_after(HANGS_S):
+            assert await program.process.wait() == 0
     assert "Traceback" not in program.printed
 
 
@@ -133,13 +133,11 @@ async def test_told_to_stop_while_it_waits_for_a_predecessor_it_stops_in_order(
 async def test_a_stop_does_not_wait_for_a_database_that_does_not_answer(
     database_url: str, bridge: Bridge, tmp_path: Path, again: bool
 ) -> None:
-    # What an actor begins with may be read for a minute, longer than the test waits; as the grace is
-    # where a second signal is what ends it.
     grace_s = "60" if again else "1"
     env = environment(database_url, tmp_path, ANGARIUM_SHUTDOWN_GRACE=grace_s)
-    async with server(env) as (program, url), bridge.pool.transaction() as busy:
+    lock = "LOCK TABLE destination_snapshots"
+    async with server(env) as (program, url), holding(bridge, lock):
         key = await manage_key(env)
-        await busy.execute("LOCK TABLE destination_snapshots")
         await _post_for_a_new_destination(url, key)
 
         async def waiting() -> bool:
@@ -149,11 +147,11 @@ async def test_a_stop_does_not_wait_for_a_database_that_does_not_answer(
             program.process.send_signal(signal.SIGTERM)
             return "stopping at once" in program.printed
 
-        await eventually(waiting, START_S)
+        await eventually(waiting)
         program.process.send_signal(signal.SIGTERM)
         if again:
-            await eventually(told_again, START_S)
-        with trio.fail_after(START_S):
+            await eventually(told_again)
+        with trio.fail_after(ENDS_S):
             assert await program.process.wait() == 0
     assert "Traceback" not in program.printed
 
@@ -176,12 +174,12 @@ async def test_told_to_stop_while_its_database_starts_it_leaves_none_behind(
     env = environment("", tmp_path)
     del env["ANGARIUM_DATABASE_URL"]
     async with running("serve", env=env) as program:
-        with trio.fail_after(START_S):
+        with trio.fail_after(HANGS_S):
             while not (tmp_path / "data" / there).exists():
                 assert program.process.poll() is None, program.printed
                 await trio.sleep(0.005)
         program.process.send_signal(signal.SIGTERM)
-        with trio.fail_after(START_S):
+        with trio.fail_after(HANGS_S):
             await program.wait_for("server stopped")
             program.process.send_signal(signal.SIGTERM)  # a terminal and a wrapper both pass it on
             assert await program.process.wait() == 0

@@ -7,7 +7,8 @@ from pathlib import Path
 import trio
 
 from bench.service import free_port
-from tests.cli.programs import START_S, angarium, environment, server
+from tests.cli.programs import angarium, environment, server
+from tests.patience import HANGS_S
 from tests.postgres import eventually
 from tests.process.house import House
 
@@ -19,7 +20,7 @@ def test_a_second_server_on_a_data_folder_is_refused_in_words(shared: House) -> 
         ),
         capture_output=True,
         text=True,
-        timeout=START_S,
+        timeout=HANGS_S,
         check=False,
         cwd=Path(__file__).parent.parent.parent,
     )
@@ -35,7 +36,7 @@ async def test_of_two_servers_on_one_database_the_first_stops_in_words(
 ) -> None:
     env = environment(database_url, tmp_path)
     async with server(env) as (first, _), server(env) as (second, _):
-        with trio.fail_after(START_S):
+        with trio.fail_after(HANGS_S):
             assert await first.process.wait() == 1
 
         async def told() -> bool:  # what it said last may still be on its way through the pipe
@@ -54,7 +55,7 @@ async def test_an_address_that_is_taken_is_said_in_words(database_url: str, tmp_
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with trio.fail_after(START_S):
+        with trio.fail_after(HANGS_S):
             done = await angarium("serve", "--bind", address, env=env)
     assert done.code == 2
     assert f"cannot listen on {address}: Address already in use" in done.err.splitlines()[-1]

@@ -23,7 +23,6 @@ from tests.patience import HANGS_S
 
 FINISHED = ("DELIVERED", "FAILED", "DRY_RUN")
 LOOK_EVERY_S = 0.01
-NEWS_S = 60.0  # in which news are surely heard; this measures nothing either
 
 
 class ServiceHouse:
@@ -55,7 +54,7 @@ class ServiceHouse:
         return Caller(self, secret, headers)
 
     async def until(
-        self, caller: Caller, path: str, condition: Any, within_s: float = NEWS_S
+        self, caller: Caller, path: str, condition: Any, within_s: float = HANGS_S
     ) -> Any:
         """Ask `path` until `condition` of its JSON holds; return that. For what nobody announces."""
         with trio.fail_after(within_s):

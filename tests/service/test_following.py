@@ -13,7 +13,8 @@ import trio
 
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
-from tests.cli.programs import COMMAND, START_S, Program, environment, running
+from tests.cli.programs import COMMAND, Program, environment, running
+from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
 from tests.service.terminal import Terminal, open_terminal
@@ -38,13 +39,13 @@ async def following(shell: Terminal, folder: Path, *words: str) -> AsyncIterator
 
 async def interrupted(program: Program) -> int:
     program.process.send_signal(signal.SIGINT)
-    with trio.fail_after(START_S):
+    with trio.fail_after(HANGS_S):
         return await program.process.wait()
 
 
 async def printed(program: Program, condition: Callable[[list[Any]], bool]) -> list[Any]:
     """Wait until the lines of JSON that were printed fulfil a condition; return them."""
-    with trio.fail_after(START_S):
+    with trio.fail_after(HANGS_S):
         while True:
             lines = [
                 json.loads(line) for line in program.printed.splitlines(True) if line[-1] == "\n"

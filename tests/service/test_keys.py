@@ -13,6 +13,7 @@ from engine.model.configuration import Tenant
 from engine.model.identity import Identity
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
+from tests.patience import HANGS_S
 from tests.service.house import LOOK_EVERY_S, ServiceHouse, destination
 from tests.service.receiver import Receiver
 
@@ -35,9 +36,9 @@ async def status_of(house: ServiceHouse, secret: str) -> int:
     return (await house.caller_with(secret)("GET", "/auth/context")).status
 
 
-async def becomes(house: ServiceHouse, secret: str, status: int, within_s: float = 1) -> None:
+async def becomes(house: ServiceHouse, secret: str, status: int) -> None:
     """Ask until a secret's status is as said: what another process wrote is announced to nobody."""
-    with trio.fail_after(within_s):
+    with trio.fail_after(HANGS_S):
         while True:
             if await status_of(house, secret) == status:
                 return

@@ -10,7 +10,8 @@ import trio
 
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
-from tests.cli.programs import START_S, environment, running
+from tests.cli.programs import environment, running
+from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
 from tests.service.terminal import Terminal, open_terminal
@@ -117,7 +118,7 @@ async def test_a_wait_that_is_interrupted_leaves_the_job_which_can_be_cancelled(
     async with running(*words, env=env) as program:
         await program.wait_for("PAUSED")
         program.process.send_signal(signal.SIGINT)
-        with trio.fail_after(START_S):
+        with trio.fail_after(HANGS_S):
             assert await program.process.wait() == 130
         job = program.printed.partition("replay cancel ")[2].split()[0]
         assert "Traceback" not in program.printed

@@ -8,6 +8,7 @@ import trio
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
+from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse
 
 ORDER = {
@@ -213,7 +214,7 @@ async def test_what_another_server_activates_is_in_force_within_a_second(
             active,
             identifier,
         )
-        with trio.fail_after(2):
+        with trio.fail_after(HANGS_S):
             # nobody announces that it is in force
             while (await api("POST", "/events", event)).status != status:  # noqa: ASYNC110 - see above
                 await trio.sleep(0.01)

@@ -23,6 +23,7 @@ from storage.embedded.server import (
     running_url,
 )
 from storage.embedded.warden import keep_running
+from tests.patience import HANGS_S
 from tests.postgres import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +74,7 @@ class Owner:
 
     def end(self) -> None:
         """Let it stop its server and exit."""
-        out, _ = self.process.communicate("\n", timeout=30)
+        out, _ = self.process.communicate("\n", timeout=HANGS_S)
         assert out.endswith("stopped\n")
         assert self.process.returncode == 0
 

@@ -1,5 +1,6 @@
 """Ownership: a former owner writes nothing, and what it was just writing is seen by its successor."""
 
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -17,19 +18,24 @@ from storage.database.errors import (
     StoreAwayError,
     StoreError,
 )
-from storage.database.profiles import INTAKE, SETTLE, UPKEEP
+from storage.database.profiles import INTAKE, SETTLE, UPKEEP, Profile
 from storage.ownership import INTAKE_OWNER, SETTLE_OWNER, Ownership
 from tests.patience import HANGS_S
-from tests.postgres import eventually
+from tests.postgres import eventually, holding
 
 _INTAKE = f"""
     WITH {INTAKE_OWNER.format(process="$1", epoch="$2")}
-    INSERT INTO written (n) SELECT $3::int FROM owner, pg_sleep($4) RETURNING n
+    INSERT INTO written (n) SELECT $3::int FROM owner, pg_advisory_xact_lock_shared($4) RETURNING n
 """
 _SETTLE = f"""
     WITH {SETTLE_OWNER.format(process="$1", epoch="$2", shards="$5")}
-    INSERT INTO written (n) SELECT $3::int FROM owner, pg_sleep($4) RETURNING n
+    INSERT INTO written (n) SELECT $3::int FROM owner, pg_advisory_xact_lock_shared($4) RETURNING n
 """
+FREE, HELD = (
+    1,
+    2,
+)  # the keys of the locks that a statement takes: nobody has that one
+HOLD = f"SELECT pg_advisory_xact_lock({HELD})"
 
 
 class Server:
@@ -38,32 +44,36 @@ class Server:
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
         self.ownership = Ownership()
-        self.intake_connection = bridge.connection(INTAKE, self.ownership.renew_intake)
-        self.settle_connection = bridge.connection(SETTLE, self.ownership.renew_settle)
+        self.intake_connection = bridge.connection(unhurried(INTAKE), self.ownership.renew_intake)
+        self.settle_connection = bridge.connection(unhurried(SETTLE), self.ownership.renew_settle)
 
     async def start(self) -> int:
         takeover = await self.ownership.take(self.bridge.connection(UPKEEP))
         return takeover.live_writers
 
-    async def intake(self, number: int, seconds: float = 0.0) -> bool:
+    async def intake(self, number: int, lock: int = FREE) -> bool:
         """Write a row as intake does; whether it was written."""
         await self.intake_connection.ensure()
         own = self.ownership
         return bool(
-            await self.intake_connection.fetch(
-                _INTAKE, own.process, own.intake_epoch, number, seconds
-            )
+            await self.intake_connection.fetch(_INTAKE, own.process, own.intake_epoch, number, lock)
         )
 
-    async def settle(self, number: int, shards: list[int], seconds: float = 0.0) -> bool:
+    async def settle(self, number: int, shards: list[int], lock: int = FREE) -> bool:
         """Write a row as settlement does."""
         await self.settle_connection.ensure()
         own = self.ownership
         return bool(
             await self.settle_connection.fetch(
-                _SETTLE, own.process, own.settle_epoch, number, seconds, shards
+                _SETTLE, own.process, own.settle_epoch, number, lock, shards
             )
         )
+
+
+def unhurried(profile: Profile) -> Profile:
+    """Return a profile whose statements are not ended by any limit of their own."""
+    settings = {**profile.settings, "lock_timeout": "0"}
+    return replace(profile, statement_timeout_s=None, command_timeout_s=None, settings=settings)
 
 
 @pytest.fixture
@@ -77,13 +87,16 @@ async def rows(bridge: Bridge) -> list[int]:
     return [row["n"] for row in await bridge.pool.fetch("SELECT n FROM written ORDER BY n")]
 
 
-async def wait_sleeping(bridge: Bridge) -> None:
-    async def sleeping() -> bool:
-        return bool(
-            await bridge.pool.fetch("SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
-        )
+async def wait_stuck(bridge: Bridge, part: str = "intake", on: str = "advisory") -> None:
+    """Wait until a statement of a server waits for a lock of this kind."""
+    sql = """SELECT FROM pg_stat_activity WHERE datname = current_database()
+        AND application_name = 'angarium ' || $1 AND wait_event_type = 'Lock'
+        AND (wait_event = 'advisory') = ($2 = 'advisory')"""
 
-    await eventually(sleeping)
+    async def waits() -> bool:
+        return bool(await bridge.pool.fetch(sql, part, on))
+
+    await eventually(waits)
 
 
 async def test_the_owner_writes_and_its_predecessor_does_not(bridge: Bridge) -> None:
@@ -100,17 +113,26 @@ async def test_the_owner_writes_and_its_predecessor_does_not(bridge: Bridge) -> 
 
 
 @pytest.mark.parametrize("part", ["intake", "settle"])
-async def test_a_start_waits_for_the_statement_that_still_runs(bridge: Bridge, part: str) -> None:
+async def test_a_start_waits_for_the_statement_that_still_runs(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    monkeypatch.setattr(ownership_module, "_PATIENCE_MS", int(HANGS_S * 1000))
     first, second = Server(bridge), Server(bridge)
     await first.start()
-    async with trio.open_nursery() as nursery:
-        if part == "intake":
-            nursery.start_soon(first.intake, 1, 0.5)
-        else:
-            nursery.start_soon(first.settle, 1, [3, 4], 0.5)
-        await wait_sleeping(bridge)
+    seen = []
+
+    async def take_over() -> None:
         await second.start()
-        seen = await rows(bridge)  # what recovery would read
+        seen.extend(await rows(bridge))  # what recovery would read
+
+    async with trio.open_nursery() as nursery, holding(bridge, HOLD):
+        if part == "intake":
+            nursery.start_soon(first.intake, 1, HELD)
+        else:
+            nursery.start_soon(first.settle, 1, [3, 4], HELD)
+        await wait_stuck(bridge, part)
+        nursery.start_soon(take_over)
+        await wait_stuck(bridge, "upkeep", "rows")
     assert seen == [1]
 
 
@@ -120,15 +142,15 @@ async def test_a_statement_that_is_stuck_is_ended_by_the_successor(
     monkeypatch.setattr(ownership_module, "_PATIENCE_MS", 100)
     first, second = Server(bridge), Server(bridge)
     await first.start()
-    async with trio.open_nursery() as nursery:
 
-        async def ended() -> None:
-            with pytest.raises(StoreAwayError):
-                await first.intake(1, 7.0)
+    async def ended() -> None:
+        with pytest.raises(StoreAwayError):
+            await first.intake(1, HELD)
 
-        nursery.start_soon(ended)
-        await wait_sleeping(bridge)
-        with trio.fail_after(5):
+    with trio.fail_after(HANGS_S):
+        async with holding(bridge, HOLD), trio.open_nursery() as nursery:
+            nursery.start_soon(ended)
+            await wait_stuck(bridge)
             await second.start()
     assert await rows(bridge) == []
     with pytest.raises(OwnershipLostError):
@@ -151,7 +173,7 @@ async def test_a_reconnect_takes_a_new_epoch_that_fences_the_old_statement(bridg
     assert await server.intake(3)
     assert await server.settle(4, [1])
     # What the lost connection had sent comes late, from wherever it was held up.
-    assert await bridge.pool.fetch(_INTAKE, *old, 5, 0.0) == []
+    assert await bridge.pool.fetch(_INTAKE, *old, 5, FREE) == []
     assert await rows(bridge) == [1, 2, 3, 4]
 
 
@@ -174,20 +196,21 @@ async def test_a_reconnect_ends_the_statement_of_the_lost_connection(bridge: Bri
     await server.start()
     await server.intake_connection.ensure()
     backend = server.intake_connection.backend
-    async with trio.open_nursery() as nursery:
 
-        async def cut() -> None:
-            with pytest.raises(StoreAwayError):
-                await server.intake(1, 7.0)
+    async def cut() -> None:
+        with pytest.raises(StoreAwayError):
+            await server.intake(1, HELD)
 
-        nursery.start_soon(cut)
-        await wait_sleeping(bridge)
-        # The client's end goes away, the server's does not notice.
-        raw = server.intake_connection._raw
-        assert raw is not None
-        raw.terminate()
-    with trio.fail_after(4):
-        assert await server.intake(2)
+    with trio.fail_after(HANGS_S):
+        async with holding(bridge, HOLD):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(cut)
+                await wait_stuck(bridge)
+                # The client's end goes away, the server's does not notice.
+                raw = server.intake_connection._raw
+                assert raw is not None
+                raw.terminate()
+            assert await server.intake(2)
     assert await rows(bridge) == [2]
     left = await bridge.pool.fetch("SELECT FROM pg_stat_activity WHERE pid = $1", backend)
     assert left == []

@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from storage.migrations.migrate import known_migrations
+from tests.patience import HANGS_S
 from tests.process import verdict
 from tests.process.house import House, until
 from tests.process.posting import Poster, posting
@@ -56,7 +57,7 @@ def _rolled(url: str, place: Path, receiver: Receiver) -> None:
                 until(lambda: accepted(posters, 20), "the old one takes events")
                 new.start()
                 assert old.process is not None
-                assert old.process.wait(30) == 1
+                assert old.process.wait(HANGS_S) == 1
                 before = len(posters[0].accepted)
                 until(lambda: len(posters[0].accepted) > before + 20, "the new one takes events")
             new.until_settled()
@@ -93,7 +94,7 @@ def _failed(url: str, place: Path, receiver: Receiver) -> None:
             with pytest.raises(RuntimeError, match="cannot be applied: 42P01"):
                 bad.start()
             assert bad.process is not None
-            assert bad.process.wait(30) == 3
+            assert bad.process.wait(HANGS_S) == 3
             name = f"before {len(known_migrations()) + 1:04} starts on this database"
             assert name in bad.log_file.read_text()
             stuck.launch()

@@ -266,7 +266,7 @@ async def test_a_slow_name_is_a_timeout_and_others_are_not_held_up() -> None:
 
     def lookup(host: str) -> Addresses:
         if host == "slow.test":
-            let_go.wait(10)
+            let_go.wait(HANGS_S)
         return ((socket.AF_INET, "127.0.0.1"),)
 
     async with open_street(lookup=lookup) as street:

@@ -15,6 +15,7 @@ from engine.wire.connection import OutboundConnection
 from engine.wire.origin import Origins, ReceiverOrigin
 from engine.wire.resolver import Addresses, system_lookup
 from engine.wire.target import parse_target
+from tests.patience import HANGS_S
 from tests.wire.street import (
     OK,
     Gate,
@@ -126,7 +127,7 @@ async def test_who_waits_for_a_name_takes_what_another_leaves(
     def lookup(host: str) -> Addresses:
         asked.append(host)
         if len(asked) > 1:
-            go_on.wait(10)
+            go_on.wait(HANGS_S)
         return system_lookup("127.0.0.1")
 
     async with open_street(lookup=lookup, openings_destination=1) as street:
@@ -185,7 +186,7 @@ async def test_those_who_wait_no_more_are_in_no_line() -> None:
 
     def lookup(host: str) -> Addresses:
         lookups.append(host)
-        go_on.wait(10)
+        go_on.wait(HANGS_S)
         return system_lookup("127.0.0.1")
 
     async with open_street(lookup=lookup, openings_destination=1) as street:
@@ -213,7 +214,7 @@ async def test_an_idle_connection_is_used_however_many_are_being_opened_elsewher
     def lookup(host: str) -> Addresses:
         asked.append(host)
         if host == "slow.test":
-            go_on.wait(10)
+            go_on.wait(HANGS_S)
         return system_lookup("127.0.0.1")
 
     async with open_street(lookup=lookup, openings_destination=1) as street:
@@ -239,7 +240,7 @@ async def test_who_is_behind_one_for_another_origin_goes_when_that_leaves_unless
 
     def lookup(host: str) -> Addresses:
         if host == "slow.test":
-            go_on.wait(10)
+            go_on.wait(HANGS_S)
         return system_lookup("127.0.0.1")
 
     async with open_street(lookup=lookup, openings_destination=1) as street:

@@ -41,7 +41,7 @@ class Names:
 
     def __call__(self, host: str) -> Addresses:
         self.asked.append(host)
-        assert self._let.wait(10)
+        assert self._let.wait(HANGS_S)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
