@@ -104,14 +104,14 @@ class Ownership:
         """
         async with locked(upkeep, Lock.OWNERSHIP):
             live = await upkeep.fetch_value(_LIVE_WRITERS)
-            for attempt in range(_TRIES):
+            for tries_left in reversed(range(_TRIES)):
                 try:
                     epoch = await self._take_rows(upkeep)
                     break
                 except ContentionError:
-                    if attempt == _TRIES - 1:
+                    if not tries_left:
                         raise
-                    log.warning("ownership.predecessor_ended", attempt=attempt + 1)
+                    log.warning("ownership.predecessor_ended", tries_left=tries_left)
                     await upkeep.fetch(_END_HOLDERS)
         self.intake_epoch = self.settle_epoch = self._highest = epoch
         self.taken = True

@@ -157,6 +157,24 @@ async def test_a_statement_that_is_stuck_is_ended_by_the_successor(
         await first.intake_connection.ensure()
 
 
+async def test_a_start_gives_up_after_five_holders_that_nobody_could_end(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[Connection] = []
+
+    async def held(_: Ownership, upkeep: Connection) -> int:
+        tries.append(upkeep)
+        raise ContentionError("the rows are locked")
+
+    monkeypatch.setattr(Ownership, "_take_rows", held)
+    server = Server(bridge)
+    with capture_logs() as logs, pytest.raises(ContentionError):
+        await server.start()
+    assert len(tries) == 5
+    assert [line["tries_left"] for line in logs if "tries_left" in line] == [4, 3, 2, 1]
+    assert not server.ownership.taken
+
+
 async def test_a_reconnect_takes_a_new_epoch_that_fences_the_old_statement(bridge: Bridge) -> None:
     server = Server(bridge)
     await server.start()
