@@ -254,10 +254,12 @@ class Directory:
                 await trio.lowlevel.checkpoint()
 
     def _retired(self, actor: DestinationActor, departure: Departure) -> None:
+        self._context.sender.forget(
+            actor.id
+        )  # first: where it raises, the actor stays the only one
         del self._actors[actor.id]
         del self._actors_of[actor.environment][actor.id]
         self._passivations += 1
-        self._context.sender.forget(actor.id)
         if not departure.clean:
             dormant = Dormant(
                 actor.environment, departure.low_seq, departure.waiting, departure.sleeping

@@ -202,6 +202,32 @@ async def test_a_retry_that_crashes_its_actor_does_not_hold_the_others_for_ever(
         assert world.statuses(destination) == {"DELIVERED": 10, "FAILED": 1}
 
 
+async def test_an_actor_that_the_sender_does_not_let_go_stays_the_only_one(
+    autojump_clock: MockClock,
+) -> None:
+    async with running(passivate_after=30) as world:
+        destination = world.destination()
+        forget, broken = world.sender.forget, [0]
+
+        def breaking(destination: str) -> None:
+            if not broken[0]:
+                broken[0] += 1
+                raise BugError
+            forget(destination)
+
+        world.sender.forget = breaking  # type: ignore[method-assign]  # once
+        world.accept(destination)
+        await trio.sleep(60)  # it is to leave, and crashes
+        assert broken == [1]
+        assert world.directory.statistics().actors == 1
+        world.accept(destination)
+        assert world.directory.statistics().actors == 1
+        await world.settled()
+        assert world.directory.statistics().activations == 1
+        assert [transmission.number for _, transmission in world.sender.sent] == [1, 1]
+        assert world.statuses(destination) == {"DELIVERED": 2}
+
+
 async def test_an_actor_that_always_crashes_backs_off(autojump_clock: MockClock) -> None:
     async with running(make_machine=brittle(lambda step, _: step == "commands")) as world:
         destination = world.destination()
