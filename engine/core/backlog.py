@@ -9,7 +9,7 @@ from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
 from engine.core.lanes import LaneAdmission, Lanes
 from engine.core.queue import EligibleQueue
-from engine.core.reader import Outstanding, Reader
+from engine.core.reader import Outstanding, Reader, ReadState
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, Ordering
 from engine.core.window import SOON_S, Window, made_at
@@ -85,8 +85,9 @@ class Backlog:
     def _keep_out(self, delivery: Delivery, group: int) -> None:
         """Leave a delivery in the store, or put it by until the read that is under way is answered."""
         window, outstanding = self.window, self.reader.outstanding
-        if outstanding is not None and outstanding.group == group and not outstanding.void:
-            if self.accepting and outstanding.contiguous and window.fits_aside(delivery):
+        if outstanding is not None and outstanding.group == group:
+            useful = self.accepting and self.reader.state is ReadState.READING
+            if useful and outstanding.contiguous and window.fits_aside(delivery):
                 window.note(group, delivery.seq, 0)
                 window.take(delivery)
                 outstanding.ahead.append(delivery)
@@ -118,8 +119,6 @@ class Backlog:
     ) -> None:
         """Place the answer of a cursor's or a lane's read."""
         self.abandoned(outstanding)  # what was put by comes after the answer
-        if outstanding.void:
-            return
         if outstanding.lane is not None:
             self._loaded_lane(outstanding, deliveries, through, now, end=end)
         elif outstanding.group is not None:
@@ -284,12 +283,6 @@ class Backlog:
             found = self.lanes.remove(delivery.id, delivery.lane)
         else:
             found = self.queue.remove(delivery.id)
-        read = self.reader.outstanding
-        if found is None and read is not None:
-            for index, aside in enumerate(read.ahead):
-                if aside.id == delivery.id:
-                    found = read.ahead.pop(index)
-                    break
         if found is not None:
             self.window.drop(found)
         return found
@@ -297,8 +290,10 @@ class Backlog:
     def forget(self) -> None:
         """Leave everything that waits to the store, with the cursors before it."""
         window, reader = self.window, self.reader
+        reader.forget()
         if reader.outstanding is not None:
-            reader.outstanding.void = True
+            self.abandoned(reader.outstanding)
+            reader.outstanding.ahead = []
         low = self.lanes.low_seq() if self.lanes is not None else None
         if low is not None:
             window.cursors[0] = min(window.cursors[0], low - 1)

@@ -120,7 +120,7 @@ class DestinationMachine:
         if read is None:
             return
         forget_former(deliveries, self.uncommitted, self._backlog.ended, now)
-        if self._archived() and not read.void:
+        if self._archived():
             self._discarder.loaded(read, deliveries, through, now, end=end)
             return
         self._backlog.loaded(read, deliveries, through, skipped, now, end=end)
@@ -128,7 +128,7 @@ class DestinationMachine:
     def due(self, request: DueRequest, deliveries: list[Delivery], now: float) -> None:
         """Take the answer of a DueRequest."""
         read = self._backlog.reader.finish(request)
-        if read is not None and not read.void:
+        if read is not None:
             place = self._discarder.due if self._archived() else self._backlog.due
             place(read, deliveries, now)
 

@@ -6,6 +6,7 @@ other.
 """
 
 from collections.abc import Callable
+from enum import IntEnum
 from math import inf
 
 from msgspec import Struct
@@ -25,6 +26,68 @@ DUE_READ_MOST = 128  # (they are not bounded in bytes)
 EVER_S = 100 * 365 * 86_400.0  # so far ahead is "any time", also for rows that a wrong clock wrote
 
 
+class ReadState(IntEnum):
+    """Where the reading of a backlog is. `TRANSITIONS` decides every (state, signal) pair."""
+
+    IDLE = 0  # a read can be begun
+    READING = 1
+    VOID = 2  # a read is under way, and its answer is of no use any more
+    RESTING = 3  # a read failed a moment ago
+    STARVED = 4  # an answer found no room: nothing is read until some has come free
+
+
+class ReadSignal(IntEnum):
+    """What happens to the reading of a backlog."""
+
+    ASK = 0
+    ANSWER = 1
+    FAIL = 2
+    FORGET = 3  # what waits in memory is left to the store, to be read anew
+    NO_ROOM = 4
+    ROOM = 5
+    RESTED = 6
+
+
+_R, _S = ReadState, ReadSignal
+TRANSITIONS: dict[tuple[ReadState, ReadSignal], ReadState | None] = {
+    (_R.IDLE, _S.ASK): _R.READING,
+    (_R.IDLE, _S.ANSWER): None,  # None: cannot happen
+    (_R.IDLE, _S.FAIL): None,
+    (_R.IDLE, _S.FORGET): _R.IDLE,
+    (_R.IDLE, _S.NO_ROOM): _R.STARVED,
+    (_R.IDLE, _S.ROOM): None,
+    (_R.IDLE, _S.RESTED): None,
+    (_R.READING, _S.ASK): None,
+    (_R.READING, _S.ANSWER): _R.IDLE,
+    (_R.READING, _S.FAIL): _R.RESTING,
+    (_R.READING, _S.FORGET): _R.VOID,
+    (_R.READING, _S.NO_ROOM): None,
+    (_R.READING, _S.ROOM): None,
+    (_R.READING, _S.RESTED): None,
+    (_R.VOID, _S.ASK): None,
+    (_R.VOID, _S.ANSWER): _R.IDLE,
+    (_R.VOID, _S.FAIL): _R.RESTING,
+    (_R.VOID, _S.FORGET): _R.VOID,
+    (_R.VOID, _S.NO_ROOM): None,
+    (_R.VOID, _S.ROOM): None,
+    (_R.VOID, _S.RESTED): None,
+    (_R.RESTING, _S.ASK): None,
+    (_R.RESTING, _S.ANSWER): None,
+    (_R.RESTING, _S.FAIL): None,
+    (_R.RESTING, _S.FORGET): _R.RESTING,
+    (_R.RESTING, _S.NO_ROOM): None,
+    (_R.RESTING, _S.ROOM): None,
+    (_R.RESTING, _S.RESTED): _R.IDLE,
+    (_R.STARVED, _S.ASK): _R.READING,  # archived: what is read does not stay in memory
+    (_R.STARVED, _S.ANSWER): None,
+    (_R.STARVED, _S.FAIL): None,
+    (_R.STARVED, _S.FORGET): _R.STARVED,
+    (_R.STARVED, _S.NO_ROOM): None,
+    (_R.STARVED, _S.ROOM): _R.IDLE,
+    (_R.STARVED, _S.RESTED): None,
+}
+
+
 class Outstanding(Struct):
     """The read that is under way, and what happened since it was asked for."""
 
@@ -35,7 +98,6 @@ class Outstanding(Struct):
     ahead: list[Delivery] = []  # arrivals of the group since then, without a gap
     contiguous: bool = True  # whether the next arrival may go there
     settled: dict[str, int] = {}  # whose rows changed since, with the seq that they had
-    void: bool = False  # the answer is of no use any more
 
     def is_stale(self, delivery: Delivery) -> bool:
         """Tell whether a row of the answer has changed since it was read. One with a later seq than the
@@ -49,6 +111,7 @@ class Reader:
     __slots__ = (
         "_asked_due", "_due_limit", "_lanes", "_lanes_turn", "_longest_s", "_queue", "_rest_until",
         "_retrying", "_starved_at", "_window", "beyond", "next_due", "no_more_dead", "outstanding",
+        "state",
     )  # fmt: skip
 
     def __init__(
@@ -58,6 +121,7 @@ class Reader:
         self._queue = queue
         self._lanes = lanes
         self._retrying = retrying  # how many of those in memory are RETRYING in the store
+        self.state = ReadState.IDLE
         self.outstanding: Outstanding | None = None
         self.next_due: float | None = None  # unordered: the earliest RETRYING one in the store
         self._asked_due: float | None = None  # what it was before the read that is under way
@@ -65,8 +129,8 @@ class Reader:
         # behind a page of those that wait their due time nobody else would see them.
         self.beyond: float | None = None
         self._longest_s = inf  # the longest wait of the present schedule, once some may be longer
-        self._rest_until = 0.0
-        self._starved_at: tuple[int, int] | None = None  # what was held when an answer did not fit
+        self._rest_until = 0.0  # RESTING: the end of that
+        self._starved_at = 0, 0  # STARVED: what was held when an answer did not fit
         self._lanes_turn = True
         self._due_limit = DUE_READ
         self.no_more_dead = False  # archived: nothing is IN_DLQ any more
@@ -117,41 +181,56 @@ class Reader:
             return False
         return self._window.cursors == self._window.lasts
 
+    def _meet(self, signal: ReadSignal) -> None:
+        after = TRANSITIONS[self.state, signal]
+        if after is None:
+            raise AssertionError(f"a {self.state.name} reading cannot meet {signal.name}")
+        self.state = after
+
+    def forget(self) -> None:
+        """Have no use for the answer of the read that is under way, if there is one."""
+        self._meet(ReadSignal.FORGET)
+
     def finish(self, request: AnyRequest) -> Outstanding | None:
-        """Take the answered read; None when `request` is not the one that is under way."""
-        outstanding = self.outstanding
-        if outstanding is None or outstanding.request != request:
-            return None
-        self.outstanding = None
-        self._window.reserved = self._window.reserved_bytes = 0
-        asked, self._asked_due = self._asked_due, None
-        if outstanding.void:
-            self._ask_again(request, asked)
-        return outstanding
+        """Take the answered read; None if `request` is not under way, or its answer is of no use."""
+        void = self.state is ReadState.VOID
+        outstanding = self._end(request, ReadSignal.ANSWER, useless=void)
+        return None if void else outstanding
 
     def failed(self, request: AnyRequest, now: float) -> Outstanding | None:
         """Take the failed read, and rest a while."""
-        due = self._asked_due
-        outstanding = self.finish(request)
-        if outstanding is None:
-            return None
-        self._rest_until = now + RETRY_READ_S
-        self._ask_again(request, due)
-        if outstanding.lane is not None and self._lanes is not None:
+        outstanding = self._end(
+            request, ReadSignal.FAIL, useless=True, rest_until=now + RETRY_READ_S
+        )
+        if outstanding is not None and outstanding.lane is not None and self._lanes is not None:
             self._lanes.wanted[outstanding.lane.key] = None
         return outstanding
 
-    def _ask_again(self, request: AnyRequest, due: float | None) -> None:
-        """Keep what a read of what is due was asked for: nothing came of it."""
-        if due is not None:
-            self.leaves(due)
-        if _looks_beyond(request):
-            self.beyond = self._rest_until
+    def _end(
+        self, request: AnyRequest, signal: ReadSignal, *, useless: bool, rest_until: float = 0.0
+    ) -> Outstanding | None:
+        """End a read. If nothing came of it, keep what it was asked for."""
+        outstanding = self.outstanding
+        if outstanding is None or outstanding.request != request:
+            return None
+        self._meet(signal)
+        self.outstanding = None
+        self._rest_until = rest_until
+        self._window.reserved = self._window.reserved_bytes = 0
+        due, self._asked_due = self._asked_due, None
+        if useless:
+            if due is not None:
+                self.leaves(due)
+            if _looks_beyond(request):
+                self.beyond = rest_until
+        return outstanding
 
     def fed(self, *, progress: bool) -> None:
         """Note whether an answer found room: if not, nothing is read until some has come free."""
         window = self._window
-        self._starved_at = None if progress or not window.held else (window.held, window.bytes)
+        if window.held and not progress:
+            self._starved_at = window.held, window.bytes
+            self._meet(ReadSignal.NO_ROOM)
 
     def grow(self, *, all_due: bool) -> None:
         """Adapt the size of the next read of what is due."""
@@ -161,9 +240,7 @@ class Reader:
 
     def choose(self, now: float) -> AnyRequest | None:
         """Return the next read, if one is needed and there is room for its answer."""
-        if self.outstanding is not None or now < self._rest_until:
-            return None
-        if self._starved_at is not None and self._starved(*self._starved_at):
+        if self.state is not ReadState.IDLE and not self._becomes_idle(now):
             return None
         if self._lanes is None:
             if self.beyond is None and self.next_due is None and self._window.caught_up():
@@ -176,7 +253,7 @@ class Reader:
 
     def choose_to_discard(self, now: float, *, quiet: bool) -> AnyRequest | None:
         """Return the next read of an archived destination; `quiet`: nothing else is under way."""
-        if self.outstanding is not None or now < self._rest_until:
+        if not self._becomes_idle(now) and self.state is not ReadState.STARVED:
             return None
         limit = min(READ_CHUNK, self._window.free())
         if limit <= 0:
@@ -196,7 +273,7 @@ class Reader:
         """Return when a read is to be chosen although nothing happens before."""
         if self.outstanding is not None:
             return None
-        if now < self._rest_until:
+        if self.state is ReadState.RESTING and now < self._rest_until:
             return self._rest_until
         if self._lanes is not None:
             return self._lanes.next_due()
@@ -205,12 +282,14 @@ class Reader:
         times = [self.beyond, None if self.next_due is None else self.next_due - AHEAD_S]
         return min((at for at in times if at is not None and at > now), default=None)
 
-    def _starved(self, held: int, size: int) -> bool:
-        window = self._window
-        if window.held < held or window.bytes < size:
-            self._starved_at = None
-            return False
-        return True
+    def _becomes_idle(self, now: float) -> bool:
+        """Tell whether a read can be begun, by now and by the room that has come free."""
+        window, (held, size) = self._window, self._starved_at
+        if self.state is ReadState.RESTING and now >= self._rest_until:
+            self._meet(ReadSignal.RESTED)
+        elif self.state is ReadState.STARVED and (window.held < held or window.bytes < size):
+            self._meet(ReadSignal.ROOM)
+        return self.state is ReadState.IDLE
 
     def _choose_beyond(self, now: float) -> AnyRequest | None:
         if self.beyond is None or self.beyond > now:
@@ -301,6 +380,7 @@ class Reader:
         return self._begin(Outstanding(DueRequest(now + EVER_S, gain + known)), gain, 0)
 
     def _begin(self, outstanding: Outstanding, limit: int, size: int) -> AnyRequest:
+        self._meet(ReadSignal.ASK)
         self.outstanding = outstanding
         self._window.reserved = limit
         self._window.reserved_bytes = size

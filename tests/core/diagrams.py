@@ -3,17 +3,17 @@
 from pathlib import Path
 
 from engine.actors import lifecycle
-from engine.core import circuit, verdict
+from engine.core import circuit, reader, verdict
 from engine.core.health import CircuitState
 from engine.core.vocabulary import DeliveryStatus
 
 PATH = Path(__file__).parents[2] / "docs" / "states.md"
 HEAD = """# States
 
-This page is for contributors: the states of deliveries, circuits and actors. `python -m
-tests.core.diagrams` draws it from the tables that the code runs by (`TRANSITIONS` in
-`engine/core/verdict.py`, `engine/core/circuit.py` and `engine/actors/lifecycle.py`). A test checks that
-it is current.
+This page is for contributors: the states of deliveries, circuits, backlogs and actors. `python
+-m tests.core.diagrams` draws it from the tables that the code runs by (`TRANSITIONS` in
+`engine/core/verdict.py`, `engine/core/circuit.py`, `engine/core/reader.py` and
+`engine/actors/lifecycle.py`). A test checks that it is current.
 
 ## A delivery
 
@@ -27,6 +27,14 @@ CIRCUIT_HEAD = """
 A circuit opens after {failures} consecutive failures of at least {deliveries} deliveries. TRANSFORM and
 INTERNAL failures do not count, and they do not interrupt the sequence. An open circuit sends only a
 probe, which is the next eligible delivery, after {waits} s. After a restart, a HALF_OPEN circuit is OPEN.
+
+"""
+READ_HEAD = """
+## The reading of a destination's backlog
+
+One read is under way at a time (READING). Its answer is VOID after a change that leaves all waiting
+deliveries to the store. After a failed read, the reader rests for {rest} s. If an answer found no room,
+the destination is STARVED until some of its deliveries have left memory.
 
 """
 ACTOR_HEAD = """
@@ -62,6 +70,14 @@ def circuit_diagram() -> list[str]:
     return [*lines, "```"]
 
 
+def read_diagram() -> list[str]:
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {reader.ReadState.IDLE.name}"]
+    for (state, signal), after in reader.TRANSITIONS.items():
+        if after is not None:
+            lines.append(f"    {state.name} --> {after.name}: {words(signal.name)}")
+    return [*lines, "```"]
+
+
 def actor_diagram() -> list[str]:
     lines = ["```mermaid", "stateDiagram-v2", "    [*] --> FRESH", "    [*] --> STARTING"]
     for (state, signal), after in lifecycle.TRANSITIONS.items():
@@ -75,7 +91,10 @@ def document() -> str:
     head = CIRCUIT_HEAD.format(
         failures=circuit.FAILURES_TO_OPEN, deliveries=circuit.DELIVERIES_TO_OPEN, waits=waits
     )
-    parts = [HEAD, delivery_diagram(), head, circuit_diagram(), ACTOR_HEAD, actor_diagram()]
+    parts = [
+        HEAD, delivery_diagram(), head, circuit_diagram(),
+        READ_HEAD.format(rest=f"{reader.RETRY_READ_S:g}"), read_diagram(), ACTOR_HEAD, actor_diagram(),
+    ]  # fmt: skip
     return "".join(part if isinstance(part, str) else "\n".join(part) + "\n" for part in parts)
 
 
