@@ -7,6 +7,7 @@ recorded), so that a machine is replaced only when nothing of it is under way.
 from functools import partial
 
 from engine.actors.alarm import Alarm
+from engine.actors.attempts import TURN_SENDS
 from engine.actors.checkpoint import Checkpoint
 from engine.actors.context import Context
 from engine.actors.crash_recovery import CrashRecovery
@@ -160,7 +161,7 @@ class DestinationActor:
         machine, context = self._unoccupied(), self._context
         if machine is None or not machine.fast_path.admits(deliveries):
             return False
-        if not context.attempts.plenty(self):
+        if context.attempts.allowance(self) < TURN_SENDS:  # somebody waits, or may soon
             return False
         self.last_active = context.now()
         self._mailbox.in_hand = deliveries[0]

@@ -50,8 +50,6 @@ class Attempts:
         self._congested = congested
         self._lines: FairWaiters[str, Member] = FairWaiters()
         self._granted: set[Member] = set()
-        # While no more than so many are held, whoever it is may begin what a turn may begin.
-        self._plenty = max(-1, (portion * limit - TURN_SENDS * (portion + 1)) // (portion + 1))
         self._held = Tally()  # by workspace: what is in flight, and a place of each one granted
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
         self._seen: dict[str, tuple[Flight, float]] = {}  # at the last look, and since when
@@ -61,16 +59,8 @@ class Attempts:
         self._unrecorded = 0  # settlements that are not durable
         self._none: trio.Event | None = None
 
-    def plenty(self, actor: Member) -> bool:
-        """Whether `actor` may begin what a turn may, and nobody waits for a place."""
-        if self.halted or self._congested(actor.config.workspace) or self.script_limit.holds(actor):
-            return False
-        return self._held.total <= self._plenty and not self._granted and not self._lines
-
     def allowance(self, actor: Member) -> int:
         """Return how many attempts `actor` may begin in its turn."""
-        if self.plenty(actor):
-            return TURN_SENDS
         workspace, held = actor.config.workspace, self._held
         if self.halted or self._congested(workspace) or self.script_limit.holds(actor):
             return 0

@@ -22,16 +22,12 @@ class Memory:
 
     def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
-        # While no more than half is in use, nobody has more than is free: then all may have more.
-        self._plenty = MemoryLimits(limits.deliveries // 2, limits.bytes // 2)
         self._of: dict[str, tuple[int, int]] = {}  # by workspace: deliveries and bytes
         self.deliveries = 0
         self.bytes = 0
 
     def full(self, workspace: str) -> bool:
         """Whether arrivals of this workspace must stay in the store."""
-        if self.deliveries <= self._plenty.deliveries and self.bytes <= self._plenty.bytes:
-            return False
         limits = self._limits
         deliveries, size = self._of.get(workspace, (0, 0))
         return not (

@@ -67,7 +67,8 @@ class Backlog:
                 self._keep_out(delivery, group)
             elif lanes is not None:
                 self._arrive_in_lane(lanes, delivery, group, now)
-            elif window.takes(delivery):
+            elif window.fits(delivery):
+                window.take(delivery)
                 cursors[group] = lasts[group] = seq
                 queues.of(queue).append(delivery)
             else:
@@ -236,8 +237,9 @@ class Backlog:
             if admission is LaneAdmission.HELD:
                 self.window.stored -= 1
             return admission is not LaneAdmission.NO_ROOM
-        if not self.window.takes(delivery):
+        if not self.window.fits(delivery):
             return False
+        self.window.take(delivery)
         self.window.stored -= 1
         self.queue.offer(delivery)
         return True

@@ -122,7 +122,7 @@ class Counters:
         slot = self._slot
         if slot.number != now // SLOT_S:
             slot = self._next_slot(now)
-        slot.latency[bisect_left(BOUNDS_MS, duration_ms)] += 1
+        slot.latency[latency_bucket(duration_ms)] += 1
         slot.spent_ms += duration_ms
         self.consecutive_failures = 0
         self.last_success_at = now
@@ -132,7 +132,7 @@ class Counters:
         slot = self._slot
         if slot.number != now // SLOT_S:
             slot = self._next_slot(now)
-        slot.latency[bisect_left(BOUNDS_MS, duration_ms)] += 1
+        slot.latency[latency_bucket(duration_ms)] += 1
         slot.spent_ms += duration_ms
         slot.failures += 1
         self.consecutive_failures += 1

@@ -42,7 +42,6 @@ def ended_at_ms(settlement: Settlement) -> int:
 def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
     """Return what settlements add, for each destination and minute that they are of."""
     deltas: dict[tuple[str, int], MinuteDelta] = {}
-    delta: MinuteDelta | None = None  # of the last, since they come in runs
     for settlement in settlements:
         delivery, attempt = settlement.delivery, settlement.attempt
         if delivery.origin is _INSPECTION:
@@ -51,11 +50,10 @@ def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
         if attempt is None and not (delivered or settlement.dead_lettered):
             continue
         minute, destination = ended_at_ms(settlement) // 60_000, delivery.destination
-        if delta is None or delta.minute != minute or delta.destination != destination:
-            key = (destination, minute)
-            delta = deltas.get(key)
-            if delta is None:
-                delta = deltas[key] = _nothing(delivery.event.environment, destination, minute)
+        delta = deltas.get((destination, minute))
+        if delta is None:
+            delta = _nothing(delivery.event.environment, destination, minute)
+            deltas[destination, minute] = delta
         delta.delivered += delivered
         # A delivery that was tried anew out of the DLQ, and died again, is one that died.
         delta.dead_lettered += settlement.dead_lettered and delivery.dlq_status is None

@@ -65,9 +65,6 @@ class EligibleQueue:
     def tidy(self) -> None:
         """Let go of deques that were emptied."""
         ready = self.ready
-        if not any(ready):  # mostly
-            self.ready = [None] * len(ready)
-            return
         for place, queue in enumerate(ready):
             if queue is not None and not queue:
                 ready[place] = None

@@ -109,22 +109,10 @@ class Window:
 
     def fits(self, delivery: Delivery) -> bool:
         """Tell whether a delivery of its class has room. One that is larger than all fits alone."""
-        return self._has_room(delivery.queue, size_of(delivery))
-
-    def takes(self, delivery: Delivery) -> bool:
-        """Count a delivery that enters memory, if it `fits`. Returns whether it does."""
-        size = size_of(delivery)
-        if not self._has_room(delivery.queue, size):
-            return False
-        self.held += 1
-        self.bytes += size
-        return True
-
-    def _has_room(self, queue: DeliveryClass, size: int) -> bool:
-        held = self.held + self.reserved
+        queue, held = delivery.queue, self.held + self.reserved
         return not held or (
             held < self.caps[queue]
-            and self.bytes + self.reserved_bytes + size <= self.byte_caps[queue]
+            and self.bytes + self.reserved_bytes + size_of(delivery) <= self.byte_caps[queue]
         )
 
     def fits_aside(self, delivery: Delivery) -> bool:

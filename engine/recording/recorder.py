@@ -320,12 +320,8 @@ class Recorder:
         """
         del self._open[: len(taken)]  # whatever raises from here on, no outcome is told twice
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
-        last: SettlementOwner | None = None
-        settlements: list[Settlement] = []
         for settlement, owner in taken:
-            if owner is not last:  # they come in runs
-                last, settlements = owner, by_owner.setdefault(owner, [])
-            settlements.append(settlement)
+            by_owner.setdefault(owner, []).append(settlement)
         untold = self._untold
         for owner, told in by_owner.items():
             if refused is None:

@@ -37,18 +37,14 @@ class Counts(Struct):
 def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
     """Return what a group of outcomes comes to in each environment, as counters of minutes have it."""
     by_environment: dict[int, Counts] = {}
-    environment: int | None = None
-    counts = Counts()
     for settlement in settlements:
         delivery = settlement.delivery
         if delivery.origin is INSPECTION:
             continue
-        if delivery.event.environment != environment:  # they come in runs
-            environment = delivery.event.environment
-            known = by_environment.get(environment)
-            if known is None:
-                known = by_environment[environment] = Counts()
-            counts = known
+        environment = delivery.event.environment
+        counts = by_environment.get(environment)
+        if counts is None:
+            counts = by_environment[environment] = Counts()
         counts.delivered += settlement.status is DELIVERED
         attempt = settlement.attempt
         if attempt is not None:

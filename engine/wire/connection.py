@@ -8,11 +8,8 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING
 
-import trio
-
 from engine.core.vocabulary import ErrorCategory
 from engine.runtime.reactor import READ, WRITE
-from engine.runtime.timers import Timer
 from engine.wire.exchange import OutboundExchange
 from engine.wire.failure import WireError, connection_error
 from engine.wire.origin import ReceiverOrigin
@@ -45,7 +42,6 @@ class OutboundConnection:
         "_tls",
         "_unsent",
         "_until",
-        "_watch",
         "_wiring",
         "_write_error",
         "exchange",
@@ -71,7 +67,6 @@ class OutboundConnection:
         self._end: OSError | None = None  # the end that came before its turn to shake hands
         self._shaking = False  # it waits for that turn
         self._making = True  # it has a place among the connections that are being made
-        self._watch: Timer | None = None  # fires at the deadline of the exchange, present or past
         self._until = wiring.clock.now() + AGE_S
         self._tls = TlsChannel(wiring.tls, origin.host) if origin.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
@@ -90,10 +85,6 @@ class OutboundConnection:
         """Send a request, as much of it at once as the socket takes."""
         self.exchange = exchange
         exchange.holder = self
-        if exchange.timer is None:
-            watch = self._watch
-            if watch is None or watch.due > exchange.due:
-                self._rewatch(exchange.due)
         tls = self._tls
         if tls is None:
             self._write(exchange.request)
@@ -147,8 +138,6 @@ class OutboundConnection:
         self._closed = True
         self._wiring.alive.connections.discard(self)
         self._wiring.idle.drop(self)
-        if self._watch is not None:
-            self._watch.cancel()
         if self._tls is not None:
             self._say_goodbye(self._tls)
         self._wiring.reactor.close(self._registration, self._sock)
@@ -157,24 +146,6 @@ class OutboundConnection:
         if self._making:
             self._wiring.handshakes.leave(self, self.origin.workspace)
             self._made()
-
-    # --- the deadline
-
-    def _rewatch(self, due: float) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-        self._watch = self._wiring.timers.call_at(due, self._look)
-
-    def _look(self) -> None:
-        """End the present exchange, if the deadline that has passed is its own."""
-        self._watch = None
-        exchange = self.exchange
-        if exchange is None or exchange.timer is not None:
-            return
-        if exchange.due <= trio.current_time():
-            exchange.expire()
-        else:
-            self._rewatch(exchange.due)
 
     # --- sending
 

@@ -31,11 +31,7 @@ class Holder(Protocol):
 
 
 class OutboundExchange:
-    """An attempt that was begun.
-
-    A connection that was kept from before watches the deadline, so that no request needs a timer of its
-    own. Otherwise a timer of the exchange does.
-    """
+    """An attempt that was begun."""
 
     __slots__ = (
         "_done",
@@ -67,12 +63,11 @@ class OutboundExchange:
         self.replaced = False  # its reused connection was dead, and it has got another
         self._timeout_ms = timeout_ms
         self._done: Callable[[Outcome], None] | None = done
-        self.timer: Timer | None = None  # its own timer, if it has one
+        self.timer: Timer | None = None  # of its deadline
 
     def watch(self, timers: Timers) -> None:
-        """Watch its own deadline."""
-        if self.timer is None:
-            self.timer = timers.call_at(self.due, self.expire)
+        """Fail when the deadline has come."""
+        self.timer = timers.call_at(self.due, self.expire)
 
     def judged(self, answer: Response, now: float) -> Outcome:
         """Return the outcome of a whole answer, at `now` in seconds since the epoch."""

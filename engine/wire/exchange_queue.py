@@ -65,12 +65,12 @@ class ExchangeQueue:
     def submit(self, exchange: OutboundExchange, *, beyond_limit: bool = False) -> None:
         """Begin an exchange, or queue it while its destination has enough under way."""
         exchange.origin = self._origin
+        exchange.watch(self.wiring.timers)
         if beyond_limit or self._may_begin(exchange):
             self.busy += 1
             self.go(exchange)
         else:
             exchange.holder = self
-            exchange.watch(self.wiring.timers)
             if self._waiting is None:
                 self._waiting = {}
             self._waiting[exchange] = None
@@ -166,7 +166,6 @@ class ExchangeQueue:
         self._origin = self.wiring.origins.of(destination.workspace, destination.target)
 
     def _open(self, exchange: OutboundExchange) -> None:
-        exchange.watch(self.wiring.timers)
         self._making += 1
         Opening(self, exchange).begin()
 

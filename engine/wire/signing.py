@@ -25,24 +25,17 @@ Sign = Callable[[bytes], bytes]
 class Signer:
     """The signer of one destination version. A retired key signs too until it expires."""
 
-    __slots__ = ("_keys", "_only")
+    __slots__ = ("_keys",)
 
     def __init__(self, keys: Sequence[SigningKey]) -> None:
         """Prepare `keys`, the current one first. Raises ValueError for a key of the wrong length."""
-        self._only: Sign | None = None
-        self._keys: tuple[tuple[float | None, Sign], ...] = ()
-        if len(keys) == 1 and keys[0].expires_at is None:
-            self._only = _prepare(keys[0])
-        else:
-            self._keys = tuple((key.expires_at, _prepare(key)) for key in keys)
+        self._keys = tuple((key.expires_at, _prepare(key)) for key in keys)
 
     def header(self, signed: bytes, now: float) -> bytes:
         """Return the value of `webhook-signature` over `signed`, which is `id.timestamp.body`.
 
         Raises ValueError where no key is valid at `now` (seconds since the epoch).
         """
-        if self._only is not None:
-            return self._only(signed)
         signatures = [
             sign(signed)
             for expires_at, sign in self._keys

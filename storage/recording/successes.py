@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from engine.core.records import Outcome, Settlement
+from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus
 from storage.database.columns import Arguments, Column, rows
 from storage.log.responses import header_lines
@@ -130,7 +130,7 @@ def bind_successes(
     attempts = [s.attempt for s in settlements if s.attempt is not None]
     deliveries = [s.delivery for s in settlements]
     outcomes = [a.outcome for a in attempts]
-    lines = _all_header_lines(outcomes)
+    lines = [header_lines(outcome.headers) for outcome in outcomes]
     inline = not any(
         a.number > 1 or len(line) + len(o.body) > INLINE_BYTES or o.truncated or o.logs is not None
         for a, o, line in zip(attempts, outcomes, lines, strict=True)
@@ -150,16 +150,3 @@ def bind_successes(
         arguments.shared([o.truncated for o in outcomes])
         arguments.shared([o.logs for o in outcomes])
     return Successes(inline, single)
-
-
-def _all_header_lines(outcomes: Sequence[Outcome]) -> list[bytes]:
-    """Return `header_lines` of each: a receiver's are mostly what they were a moment ago."""
-    lines: list[bytes] = []
-    last: tuple[tuple[bytes, bytes], ...] = ()
-    made = b""
-    for outcome in outcomes:
-        if outcome.headers != last:
-            last = outcome.headers
-            made = header_lines(last)
-        lines.append(made)
-    return lines

@@ -198,10 +198,10 @@ def test_nothing_begins_after_the_halt() -> None:
     assert (actor.began, actor.wakes) == (0, 0)
 
 
-def test_there_is_plenty_while_a_workspace_may_have_all_that_a_turn_begins() -> None:
+def test_a_workspace_has_whole_turns_while_much_is_free() -> None:
     attempts = Attempts(1_000, Congestion())
     greedy, other = Actor(attempts, 1_000), Actor(attempts, 1, "other")
-    while attempts.plenty(other):
+    while attempts.allowance(greedy) == TURN_SENDS:
         before = greedy.began
         greedy.turn()
         assert greedy.began - before == TURN_SENDS
@@ -210,28 +210,28 @@ def test_there_is_plenty_while_a_workspace_may_have_all_that_a_turn_begins() -> 
     assert attempts.in_flight <= 800  # its part of all
 
 
-def test_there_is_no_plenty_while_somebody_waits_for_a_place_or_holds_one() -> None:
+def test_an_actor_that_waits_or_holds_a_place_has_no_whole_turn() -> None:
     congestion = Congestion(WORKSPACE)
     attempts = Attempts(1_000, congestion)
     waiting, other = Actor(attempts, 1), Actor(attempts, 1, "other")
-    assert attempts.plenty(other)
     waiting.turn()
-    assert not attempts.plenty(other)
+    assert attempts.allowance(waiting) == 0
+    assert attempts.allowance(other) == TURN_SENDS
     congestion.now.clear()
     attempts.pass_on()  # it is granted one
     assert (waiting.wakes, attempts.waiting) == (1, 0)
-    assert not attempts.plenty(other)
+    assert 0 < attempts.allowance(waiting) < TURN_SENDS
     waiting.turn()
-    assert attempts.plenty(other)
+    assert attempts.allowance(waiting) == TURN_SENDS
 
 
-def test_there_is_no_plenty_for_the_congested_nor_after_the_halt() -> None:
+def test_the_congested_and_the_halted_may_begin_nothing() -> None:
     congestion = Congestion(WORKSPACE)
     attempts = Attempts(1_000, congestion)
     crowd, other = Actor(attempts, 1), Actor(attempts, 1, "other")
-    assert (attempts.plenty(crowd), attempts.plenty(other)) == (False, True)
+    assert (attempts.allowance(crowd), attempts.allowance(other)) == (0, TURN_SENDS)
     attempts.halted = True
-    assert not attempts.plenty(other)
+    assert attempts.allowance(other) == 0
 
 
 def test_ids_are_known_until_they_are_recorded() -> None:
