@@ -200,7 +200,7 @@ def test_nothing_begins_after_the_halt() -> None:
 
 def test_a_workspace_has_whole_turns_while_much_is_free() -> None:
     attempts = Attempts(1_000, Congestion())
-    greedy, other = Actor(attempts, 1_000), Actor(attempts, 1, "other")
+    greedy = Actor(attempts, 1_000)
     while attempts.allowance(greedy) == TURN_SENDS:
         before = greedy.began
         greedy.turn()
