@@ -59,7 +59,7 @@ class Heads:
             if found.at_once is not None:
                 read_query(found.query, parameters(query))
                 answer = found.at_once(self._services)
-                return entry if answer is None else self._told(answer, request_id)
+                return self._told(answer, request_id)
         except GateRefusal as refusal:
             return self._told(refused(refusal, request_id), request_id, refusal.allowance)
         except Refusal as refusal:

@@ -101,8 +101,7 @@ class Route:
 
     `in_grace`: a key's former secret may ask for it, while it lives on after a rotation.
 
-    `at_once`: its answer, where nothing has to be waited for and nobody known: the door gives it, unless
-    it is None now.
+    `at_once`: its answer, where nothing has to be waited for and nobody known: the door gives it.
 
     `share`: of what its workspace has places for; by its method where nothing is said.
 
@@ -138,7 +137,7 @@ class Route:
     path_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     streams: bool = False
     share: Share | None = None
-    at_once: Callable[[Services], Answer | None] | None = None
+    at_once: Callable[[Services], Answer] | None = None
     content_types: tuple[str, ...] = (JSON,)
     body_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     body_bytes: int = BODY_BYTES

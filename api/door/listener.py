@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from engine.runtime.reactor import Reactor, Registration
+from engine.runtime.reactor import NEWCOMER, Reactor, Registration
 from engine.runtime.timers import Timers
 
 BACKLOG = 1024
@@ -37,7 +37,8 @@ class Listener:
         self._rest_s = rest_s
         self._accept = accept
         self._on_exhausted = on_exhausted
-        self._registration: Registration | None = reactor.register(sock, self)
+        # Accepting is a part of what newcomers cost.
+        self._registration: Registration | None = reactor.register(sock, self, priority=NEWCOMER)
         self._closed = False
 
     def ready(self, readable: bool, writable: bool) -> None:
@@ -72,7 +73,7 @@ class Listener:
 
     def _resume(self) -> None:
         if not self._closed:
-            self._registration = self._reactor.register(self.sock, self)
+            self._registration = self._reactor.register(self.sock, self, priority=NEWCOMER)
 
     def close(self) -> None:
         """Stop listening."""

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import trio
-
 from api import shapes
 from api.call import Answer, Call
 from api.routes import ANYONE, JSON, Embed, Route
@@ -40,29 +38,24 @@ async def readyz(call: Call) -> Answer:
 
 
 class StaticDocument:
-    """What is the same for everybody and always, made when it is first asked for."""
+    """A document that is the same for everybody and always."""
 
-    def __init__(self, make: Callable[[], bytes], content_type: str) -> None:
-        self._make = make
+    def __init__(self, body: Callable[[], bytes], content_type: str) -> None:
+        self._body = body
         self._content_type = content_type
-        self._made: Answer | None = None
-        self._making = trio.Lock()  # once: the others wait for it
 
-    def at_once(self, _: Services) -> Answer | None:
-        """Return it where it was made."""
-        return self._made
+    def at_once(self, _: Services) -> Answer:
+        """Return the document."""
+        return Answer(200, body=self._body(), content_type=self._content_type)
 
-    async def handler(self, _: Call) -> Answer:
-        """Make it, in a thread: it takes some 200 ms, in which events must go on coming in."""
-        async with self._making:
-            if self._made is None:
-                body = await trio.to_thread.run_sync(self._make)
-                self._made = Answer(200, body=body, content_type=self._content_type)
-        return self._made
+    async def handler(self, call: Call) -> Answer:
+        """See `at_once`."""
+        return self.at_once(call.services)
 
 
 def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) -> tuple[Route, ...]:
-    """Return these routes; the two functions render the document, which describes them as well."""
+    """Return these routes. The two functions render the document, which describes the routes too, and
+    keep what they rendered."""
     openapi = StaticDocument(openapi_json, JSON)
     docs = StaticDocument(docs_html, "text/html; charset=utf-8")
     return (

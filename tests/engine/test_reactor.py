@@ -1,14 +1,17 @@
 """The reactor serves what is ready, isolates what raises and closes when nobody can be confused."""
 
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.runtime.reactor import (
+    ACTIVE_S,
+    BESIDE_KNOWN_S,
     KNOWN,
     NEWCOMER,
     PASS_EVENTS,
@@ -226,6 +229,67 @@ async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery
     for each in [known, newcomer, *strangers]:
         reactor.close(each.registration, each.sock)
     for _, theirs in pairs:
+        theirs.close()
+    nursery.cancel_scope.cancel()
+    reactor.shut()
+
+
+async def test_strangers_rest_beside_known_callers_and_not_alone(
+    mock_clock: MockClock, nursery: trio.Nursery
+) -> None:
+    """Strangers without end. While a known caller has something to say they have one turn, and rest for
+    three times as long as the turn took; newcomers rest for as long. Alone they never rest."""
+    now = 0.0
+    reactor = Reactor(lambda error: None, lambda: now)
+    turns: Counter[int] = Counter()
+    pairs = {priority: pair() for priority in (KNOWN, NEWCOMER, STRANGER)}
+
+    class Endless:
+        def __init__(self, priority: int) -> None:
+            self.priority = priority
+            self.registration = reactor.register(pairs[priority][0], self, priority=priority)
+            pairs[priority][1].send(b"x")  # never read: always ready
+
+        def ready(self, readable: bool, writable: bool) -> None:
+            nonlocal now
+            now += BESIDE_KNOWN_S / 7.5
+            turns[self.priority] += 1
+
+        def abort(self, error: BaseException | None) -> None:
+            raise AssertionError(error)
+
+    async def passes(count: int) -> Counter[int]:
+        turns.clear()
+        until = reactor.passes + count
+        with trio.fail_after(HANGS_S):
+            while reactor.passes < until:
+                await trio.lowlevel.checkpoint()
+        return turns
+
+    every = [Endless(priority) for priority in pairs]
+    nursery.start_soon(reactor.run)
+    await passes(20)  # until both rest
+    mock_clock.jump(1)
+    beside = await passes(20)
+    assert beside[KNOWN] >= 20
+    assert beside[NEWCOMER] == beside[STRANGER] == 8, "a turn each, while trio's clock stands still"
+    mock_clock.jump(BESIDE_KNOWN_S * 1.1)
+    beside = await passes(20)
+    assert (beside[NEWCOMER], beside[STRANGER]) == (8, 0)
+    mock_clock.jump(BESIDE_KNOWN_S * 2.2)
+    beside = await passes(20)
+    assert (beside[NEWCOMER], beside[STRANGER]) == (8, 8)
+    mock_clock.jump(1)
+    reactor.close(every[0].registration, pairs[KNOWN][0])
+    await passes(2)
+    now += ACTIVE_S
+    alone = await passes(20)
+    assert alone[KNOWN] == 0
+    assert alone[STRANGER] >= 20
+    assert alone[NEWCOMER] >= 20
+    for each in every[1:]:
+        reactor.close(each.registration, pairs[each.priority][0])
+    for _, theirs in pairs.values():
         theirs.close()
     nursery.cancel_scope.cancel()
     reactor.shut()
