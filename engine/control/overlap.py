@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from engine.core.pattern_index import ANY, OWN, parts_of
+
 VISITS = 500_000  # of patterns, some 100 ms; past them the answer is yes, to be safe
-_OWN = "angarium."
 
 
 class _SegmentPattern(NamedTuple):
@@ -21,12 +22,12 @@ def too_many_at_once(new: Iterable[str], others: Mapping[str, Iterable[str]], at
     `new` are the patterns of the new rule, `others` those of the other rules, by rule.
     """
     for own in (False, True):
-        mine = [_read("", each) for each in new if each.startswith(_OWN) is own]
+        mine = [_read("", each) for each in new if each.startswith(OWN) is own]
         theirs = [
             _read(rule, each)
             for rule, patterns in others.items()
             for each in patterns
-            if each.startswith(_OWN) is own
+            if each.startswith(OWN) is own
         ]
         if _Search(at_most).found([*mine, *theirs], 0):
             return True
@@ -34,10 +35,8 @@ def too_many_at_once(new: Iterable[str], others: Mapping[str, Iterable[str]], at
 
 
 def _read(rule: str, pattern: str) -> _SegmentPattern:
-    segments = pattern.split(".")
-    tail = segments[-1] == "*"
-    kept = segments[:-1] if tail else segments
-    return _SegmentPattern(rule, tuple(None if each == "*" else each for each in kept), tail)
+    parts, tail = parts_of(pattern)
+    return _SegmentPattern(rule, tuple(None if each == ANY else each for each in parts), tail)
 
 
 class _Search:

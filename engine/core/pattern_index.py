@@ -1,5 +1,7 @@
-"""An index of event type patterns: a radix tree over their segments, in which `*` is an edge of its own.
+"""Event type patterns: what one names, and an index of many.
 
+A `*` stands for one segment between dots, at the end for one or more; `*` alone is everything but the
+service's own `angarium.` types. The index is a radix tree over segments; `*` is an edge of its own.
 A look-up follows the type's segments, so that patterns which differ from it early are never looked at. A
 change moves the nodes of one entry's patterns alone. Nothing here awaits.
 """
@@ -105,7 +107,7 @@ class PatternIndex(Generic[T]):
 
     def _entries_of(self, pattern: str) -> dict[str, T]:
         """Return what ends where a pattern does, growing the tree up to there."""
-        parts, tail = _parts(pattern)
+        parts, tail = parts_of(pattern)
         node, at = self._root, 0
         while at < len(parts):
             child = node.child(parts[at])
@@ -130,7 +132,7 @@ class PatternIndex(Generic[T]):
         return middle
 
     def _drop(self, pattern: str, identifier: str) -> None:
-        parts, tail = _parts(pattern)
+        parts, tail = parts_of(pattern)
         path: list[tuple[_Node[T], str]] = []  # each node with the segment that leads on
         node, at = self._root, 0
         while at < len(parts):
@@ -228,7 +230,21 @@ class PatternIndex(Generic[T]):
                 visits.append((node.star, depth))
 
 
-def _parts(pattern: str) -> tuple[list[str], bool]:
+def names(pattern: str, event_type: str) -> bool:
+    """Return whether a pattern names an event type: it is read and compared as the index does it."""
+    if ANY not in pattern:
+        return pattern == event_type
+    if event_type.startswith(OWN) and not pattern.startswith(OWN):
+        return False
+    parts, tail = parts_of(pattern)
+    segments = event_type.split(".")
+    depth = _after(parts, segments, 0)
+    if depth < 0 or not tail:
+        return depth == len(segments)
+    return _starts(segments)[depth] < len(event_type)
+
+
+def parts_of(pattern: str) -> tuple[list[str], bool]:
     """Return a pattern's segments, and whether one or more of any kind follow them."""
     parts = pattern.split(".")
     if parts[-1] != ANY:

@@ -16,7 +16,7 @@ from engine.core.minutes import ended_at_ms, minute_deltas
 from engine.core.records import Attempt, Settlement
 from engine.model.identity import created_at_ms
 from engine.ports import SettleGroup
-from storage.counters.minutes import Counted, bind_minutes, counted, minutes_clause
+from storage.counters.minutes import are_late, bind_minutes, minutes_clause
 from storage.database.columns import Arguments, Column, Rows, rows
 from storage.database.plan_refresh import KNOWN
 from storage.log.partitions import Partition, day_of
@@ -115,7 +115,8 @@ class Shape(Struct, frozen=True):
     successes: Successes | None  # where there is nothing but first-hand ones
     uniform: bool
     again: bool
-    counted: Counted | None
+    counted: bool  # it moves counters ...
+    late: bool  # ... of hours that are to be rolled up anew
     checkpoint: bool
     replays: bool
 
@@ -145,10 +146,10 @@ def settle_statement(shape: Shape) -> str:
         again = _AGAIN.format(table=shape.table, **attempt.value) if shape.again else ""
         parts.append(_MADE_ATTEMPTS.format(attempt=attempt, again=again))
         parts.append(_changed_states(shape.table, state))
-    if shape.counted is not None:
+    if shape.counted:
         condition = _ONLY_IF_CHANGED if shape.again else ""
         clause, number = minutes_clause(
-            number, shape.counted, uniform=shape.uniform, condition=condition
+            number, late=shape.late, uniform=shape.uniform, condition=condition
         )
         parts.append(clause)
     if shape.replays:
@@ -192,9 +193,8 @@ def bind(group: SettleGroup) -> Statement:
         _bind_attempts(arguments, attempts)
         _bind_states(arguments, settlements)
     minutes = minute_deltas(summed)
-    kind = counted(group, minutes)
-    if kind is not None:
-        bind_minutes(arguments, minutes, kind)
+    if minutes:
+        bind_minutes(arguments, minutes)
     if group.replays:
         bind_tallies(arguments, group.replays)
     checkpoint = bool(group.marks or group.snapshots)
@@ -205,7 +205,8 @@ def bind(group: SettleGroup) -> Statement:
         successes,
         arguments.uniform,
         group.again,
-        kind,
+        bool(minutes),
+        are_late(group, minutes),
         checkpoint,
         bool(group.replays),
     )

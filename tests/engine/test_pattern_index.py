@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from engine.core import pattern_index
-from engine.core.pattern_index import SLICE_STEPS, PatternIndex, Steps
-from engine.routing.router import names
+from engine.core.pattern_index import SLICE_STEPS, PatternIndex, Steps, names
 from tests.engine.patterns import compile_pattern
 
 SEGMENTS = st.sampled_from(["", "a", "b", "ab", "angarium", "*"])

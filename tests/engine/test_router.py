@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.core.destination import Destination, Target
-from engine.core.pattern_index import SLICE_STEPS
+from engine.core.pattern_index import SLICE_STEPS, names
 from engine.core.records import Event
 from engine.core.vocabulary import DestinationStatus, Priority
 from engine.ingest.ingest import deliveries_of
@@ -16,7 +16,7 @@ from engine.model.read_models import Models, RuleModel
 from engine.routing.judge import EventJudge
 from engine.routing.judging_time import JudgingTime
 from engine.routing.preview import SHOWN, preview
-from engine.routing.router import Router, names
+from engine.routing.router import Router
 from tests.engine.patterns import compile_pattern
 
 

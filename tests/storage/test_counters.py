@@ -9,7 +9,7 @@ import pytest
 from engine.core.counters import BOUNDS_MS, latency_bucket
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
 from engine.ports import PoisonError
-from storage.counters.minutes import bind_minutes, counted, minutes_clause
+from storage.counters.minutes import bind_minutes, minutes_clause
 from storage.database.columns import Arguments
 from storage.recording.singles import Singles, mark_singles
 from tests.storage.world import (
@@ -167,11 +167,9 @@ async def test_each_bucket_and_category_has_its_own_column(world: World, first: 
     counts = minute(A, attempts=1, failed=2, retried=3, delivered=4, dead_lettered=5)
     counts.latency, counts.errors = latency, errors
     minutes = [counts, minute(B, latency=latency)]
-    kind = counted(settle_group([], now_ms=1), minutes)
-    assert kind is not None
     arguments = Arguments()
-    bind_minutes(arguments, minutes, kind)
-    clause, _ = minutes_clause(0, kind, uniform=arguments.uniform, condition="")
+    bind_minutes(arguments, minutes)
+    clause, _ = minutes_clause(0, late=False, uniform=arguments.uniform, condition="")
     for _ in range(2):
         await world.bridge.pool.fetch(
             f"WITH owner AS (SELECT){clause} SELECT 1", *arguments.bound()

@@ -6,11 +6,10 @@ with a last segment of its own, so that a line which is repeated is as many patt
 
 from itertools import pairwise
 
-from engine.core.pattern_index import SLICE_STEPS, PatternIndex, Steps
+from engine.core.pattern_index import SLICE_STEPS, PatternIndex, Steps, names
 from engine.drafts import _check_pattern
 from engine.ingest.event_json import check_type
 from engine.model.errors import Refusal
-from engine.routing.router import names
 from tests.engine.patterns import compile_pattern
 from tests.fuzz.door import Door
 
