@@ -57,8 +57,7 @@ class Outside(House):
 def next_release(folder: Path, migration: str) -> Path:
     """Make the source tree of a release that has one migration more than this one."""
     for package in ("api", "engine", "storage"):
-        unwanted = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / package, folder / package, ignore=unwanted)
+        shutil.copytree(ROOT / package, folder / package)
     name = f"{len(known_migrations()) + 1:04}_next.sql"
     (folder / "storage" / "migrations" / name).write_text(migration)
     return folder
