@@ -153,7 +153,6 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.model.quotas",
         "engine.replay.job",
         "engine.replay.ports",
-        "engine.replay.types",
         "engine.recording.requeue",
         "engine.schemas.records",
         "engine.model.configuration",

@@ -84,7 +84,7 @@ from storage.embedded.server import EmbeddedServer
 from storage.embedded.warden import keep_running
 from storage.encryption.master_keys import KIND as MASTER_KEY
 from storage.encryption.secretbox import SecretBox
-from storage.intake.claims import PostgresClaims
+from storage.intake.store import PostgresClaims
 from storage.log.partitions import Range
 from storage.migrations.migrate import migrate
 from storage.ownership import Ownership

@@ -7,7 +7,7 @@ from engine.files.carrying import FileCarrier
 from engine.files.fetching import Sources, UnroutedFiles
 from engine.files.urls import PURPOSE, FileUrls
 from engine.wire.fetch import Fetcher
-from storage.files.unfetched import PostgresUnfetched
+from storage.files.rows import PostgresUnfetched
 
 if TYPE_CHECKING:
     from api.composition import Server

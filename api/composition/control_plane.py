@@ -22,7 +22,7 @@ from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
 from engine.plans.plans import Visibility
 from storage.audit.log import PostgresAudit
-from storage.configuration.accounts import Accounts
+from storage.configuration.customers import Accounts
 from storage.counters.analytics import PostgresAnalytics
 from storage.counters.environments import PostgresEnvironmentCounters
 from storage.counters.hours import Rollup

@@ -62,7 +62,7 @@ STAGES: Mapping[str, Stage] = {
     "engine.routing.judging_time": "parse",
     "engine.files.attaching": "parse",
     "engine.files.attachments": "parse",
-    "storage.intake.claims": "parse",
+    "storage.intake.store": "parse",
     "engine.routing": "route",
     "engine.model.read_models": "route",
     "engine.filters": "route",

@@ -6,7 +6,6 @@ recorded), so that a machine is replaced only when nothing of it is under way.
 
 from functools import partial
 
-from engine.actors.alarm import Alarm
 from engine.actors.attempts import TURN_SENDS
 from engine.actors.checkpoint import Checkpoint
 from engine.actors.context import Context
@@ -15,15 +14,14 @@ from engine.actors.flight import Flight
 from engine.actors.lifecycle import ActorSignal, ActorState, Leave, next_state
 from engine.actors.mailbox import Answered, Mailbox
 from engine.actors.memory import MemoryShare
-from engine.actors.pending_read import PendingRead
-from engine.actors.reading import Beginning, Restoration, SnapshotReading
+from engine.actors.reading import Beginning, PendingRead, Restoration, SnapshotReading
 from engine.actors.reports import DestinationReport, report_of
 from engine.core.commands import AnyRequest, Commands
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Settlement
 from engine.ports import ReadBack, Transmission
-from engine.runtime.timers import Timer
+from engine.runtime.timers import Alarm, Timer
 
 READ_AGAIN_S = 1.0  # after the store refused to say what a machine begins with
 

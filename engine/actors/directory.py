@@ -13,13 +13,13 @@ import trio
 
 from engine.actors.actor import DestinationActor
 from engine.actors.attempts import Attempts
-from engine.actors.awakening import Awakening
 from engine.actors.checkpoint import MARK_SETTLED
 from engine.actors.context import Context, Recording
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import ActorState, Departure, Dormant
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
+from engine.actors.reading import Awakening
 from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistics, Totals
 from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination

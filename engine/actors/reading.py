@@ -206,3 +206,73 @@ async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> 
     if config.ordering is not Ordering.NONE and lowest is not None:
         low_seq = min(low_seq, lowest)  # a retrying head holds its lane, wherever the row stands
     return Unsettled(low_seq, before, waiting, None if due_ms is None else due_ms / 1000)
+
+
+class Starting(Protocol):
+    """The actor that was made."""
+
+    def restoration(self) -> Restoration:
+        """Return the reading that its machine needs."""
+
+
+class Resting(Protocol):
+    """The directory: it knows the destinations that rest."""
+
+    def activate_dormant(self, destination: str) -> Starting | None:
+        """Make an actor for a destination with a backlog; None where there is one, or nothing to do."""
+
+
+class Awakening:
+    """What a start reads for a destination with a backlog: its actor is made when its turn has come."""
+
+    __slots__ = ("_destination", "_directory", "_restoration", "workspace")
+
+    def __init__(self, directory: Resting, destination: str, workspace: str) -> None:
+        self._directory = directory
+        self._destination = destination
+        self.workspace = workspace
+        self._restoration: Restoration | None = None
+
+    def wanted(self) -> bool:
+        """Whether no actor has come about otherwise."""
+        if self._restoration is None:
+            actor = self._directory.activate_dormant(self._destination)
+            if actor is None:
+                return False
+            self._restoration = actor.restoration()
+        return self._restoration.wanted()
+
+    async def read(self, store: BacklogStore) -> None:
+        """Read for the actor."""
+        assert self._restoration is not None
+        await self._restoration.read(store)
+
+    def failed(self) -> None:
+        """Let the actor ask again."""
+        if self._restoration is not None:
+            self._restoration.failed()
+
+
+class PendingRead:
+    """The request of one machine to the store, until the answer. While memory is full it waits: what is
+    held goes first, and each of its ends is a turn that looks again."""
+
+    __slots__ = ("under_way", "waits")
+
+    def __init__(self) -> None:
+        self.waits: AnyRequest | None = None  # and was not passed to the readers yet
+        self.under_way = False
+
+    def go(self, asker: Asker, memory: Memory, *, singly: bool) -> Lookup:
+        """Return the reading that brings an answer to what waits."""
+        assert self.waits is not None
+        request, self.waits = self.waits, None
+        self.under_way = True
+        return Lookup(asker, request, memory, singly)
+
+    def give_up(self, machine: DestinationMachine, now: float) -> None:
+        """Tell a machine that what waits comes to nothing: one that is to be rebuilt waits for its last
+        answer."""
+        if self.waits is not None:
+            machine.read_failed(self.waits, now)
+            self.waits = None

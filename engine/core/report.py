@@ -1,6 +1,7 @@
 """The words for a destination's health, from what its machine has counted. Reads, changes nothing."""
 
-from engine.core.advice import suggested_concurrency
+import math
+
 from engine.core.backlog import Backlog
 from engine.core.counters import Counters, percentile_ms
 from engine.core.destination import MOST_CONCURRENCY, Destination
@@ -87,3 +88,24 @@ def health_of(
         oldest_pending_s=None if oldest is None else max(0.0, now - oldest),
         paused_until=paused if paused is not None and paused > now else None,
     )
+
+
+ROOM = 2.0  # square roots of the load on top of it
+LEAST_ATTEMPTS = (
+    20  # in the minutes that are counted; fewer say too little of what an attempt takes
+)
+
+
+def suggested_concurrency(
+    attempts: int, demand_per_s: float, service_s: float, most: int = MOST_CONCURRENCY
+) -> int | None:
+    """Return the least concurrency that keeps up, 1 to `most`; None after too few attempts.
+
+    Little's law: what is in flight on average is what comes a second times what an attempt takes.
+    Attempts do not come evenly: with twice the square root of that on top (the staffing rule of queues
+    with many servers) some two or three in a hundred find no place free.
+    """
+    if attempts < LEAST_ATTEMPTS:
+        return None
+    load = demand_per_s * service_s
+    return min(most, max(1, math.ceil(load + ROOM * math.sqrt(load))))

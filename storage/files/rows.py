@@ -242,3 +242,31 @@ def sealed_url(file: FileRecord, box: SecretBox) -> bytes | None:
 def place(identifier: str) -> str:
     """What an encrypted URL is bound to, so that it opens nowhere else."""
     return f"files/{identifier}"
+
+
+DUE = f"""
+    SELECT {SHOWN}, d.tries FROM files d WHERE d.due_ms <= $1::bigint
+    ORDER BY d.due_ms LIMIT $2::integer"""  # noqa: S608 - made of constants only
+_POSTPONE = f"""
+    UPDATE files SET tries = tries + 1, due_ms = $4::bigint
+    WHERE environment = $1::integer AND id = $2::uuid AND tries = $3::smallint
+        AND state = {int(FileState.PENDING)}
+    RETURNING 1"""  # noqa: S608 - made of constants only
+
+
+class PostgresUnfetched:
+    """`engine.files.ports.UnfetchedStore` on the pool: files that no delivery asks for. `due_ms` in their
+    rows says when they are to be fetched."""
+
+    def __init__(self, pool: Pool, box: SecretBox) -> None:
+        self._pool = pool
+        self._box = box
+
+    async def due(self, before_ms: int, limit: int) -> list[tuple[FileRecord, int]]:
+        """Return files that are due; see the port."""
+        rows = await self._pool.fetch(DUE, before_ms, limit)
+        return [(file_record(row, self._box), row["tries"]) for row in rows]
+
+    async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:
+        """Set when the next try is due; see the port."""
+        return bool(await self._pool.fetch(_POSTPONE, environment, file, tries, due_ms))

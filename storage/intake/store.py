@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim, StoreAwayError
+from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.database.plan_refresh import PlanRefresh
 from storage.encryption.secretbox import SecretBox
@@ -165,3 +166,24 @@ class PostgresIntake:
             [claim.event for claim in claims],
         )
         return {row[0]: Claimed(row[1], row[2], row[3]) for row in found}
+
+
+HOLDERS = """
+    SELECT key, event::text AS event, deliveries, digest FROM idempotency
+    WHERE environment = $1::integer AND key = ANY ($2::text[]) AND expires_at_ms > $3::bigint
+"""
+
+
+class PostgresClaims:
+    """`engine.submission.key_lookup.ClaimReader` on the pool: the holders of idempotency keys, which the
+    intake's statement alone writes."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def holders(
+        self, environment: int, keys: Sequence[str], now_ms: int
+    ) -> dict[str, Claimed]:
+        """Return the holders of those keys that are held; see the port."""
+        rows = await self._pool.fetch(HOLDERS, environment, list(keys), now_ms)
+        return {row["key"]: Claimed(row["event"], row["deliveries"], row["digest"]) for row in rows}

@@ -8,6 +8,7 @@ through the parent costs 3 us an outcome and, planned while a partition was empt
 from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil
+from operator import attrgetter
 from typing import Any
 
 from msgspec import Struct
@@ -15,17 +16,16 @@ from msgspec import Struct
 from engine.core.minutes import ended_at_ms, minute_deltas
 from engine.core.records import Attempt, Settlement
 from engine.model.identity import created_at_ms
-from engine.ports import SettleGroup
+from engine.ports import ReplayDelta, SettleGroup
 from storage.counters.minutes import are_late, bind_minutes, minutes_clause
 from storage.database.columns import Arguments, Column, Rows, rows
 from storage.database.plan_refresh import KNOWN
 from storage.log.partitions import Partition, day_of
 from storage.log.responses import header_lines, text_bytes
 from storage.ownership import SETTLE_OWNER
-from storage.recording.recovery import bind_standing, standing_clauses
+from storage.recording.checkpoints import bind_checkpoints, checkpoint_clauses
 from storage.recording.singles import mark_singles
 from storage.recording.successes import Successes, bind_successes, is_success, success_clauses
-from storage.recording.tallies import bind_tallies, tallies_clause
 
 _ATTEMPT = (
     Column("environment", "integer", shared=True),
@@ -157,7 +157,7 @@ def settle_statement(shape: Shape) -> str:
         clause, number = tallies_clause(number, condition)
         parts.append(clause)
     if shape.checkpoint:
-        parts.append(standing_clauses(number))
+        parts.append(checkpoint_clauses(number))
     parts.append(_RESULT.format(whole=_WHOLE_AGAIN if shape.again else _WHOLE))
     if shape.again:
         parts.append(_MADE)
@@ -199,7 +199,7 @@ def bind(group: SettleGroup) -> Statement:
         bind_tallies(arguments, group.replays)
     checkpoint = bool(group.marks or group.snapshots)
     if checkpoint:
-        bind_standing(arguments, group)
+        bind_checkpoints(arguments, group)
     shape = Shape(
         _table(settlements),
         successes,
@@ -266,3 +266,37 @@ def _bind_states(arguments: Arguments, settlements: Sequence[Settlement]) -> Non
     arguments.shared([s.dlq_status for s in settlements])
     arguments.shared([s.dead_lettered for s in settlements])
     arguments.shared([s.skipped for s in settlements])
+
+
+_TALLY = (
+    Column("environment", "integer"),
+    Column("job", "uuid"),
+    Column("delivered", "integer"),
+    Column("failed", "integer"),
+)
+_CLAUSE = """,
+tallied AS (
+    INSERT INTO replay_tallies AS y ({tally.names})
+    SELECT {tally.values} FROM owner, {tally.source}
+    WHERE true{condition}
+    ON CONFLICT (environment, job) DO UPDATE
+    SET delivered = y.delivered + excluded.delivered, failed = y.failed + excluded.failed
+)"""
+
+
+def tallies_clause(before: int, condition: str) -> tuple[str, int]:
+    """Return the clause that moves tallies, and the number of its last parameter. `condition` is appended
+    to the WHERE."""
+    tally = rows("r", _TALLY, before, uniform=False)
+    return _CLAUSE.format(tally=tally, condition=condition), tally.parameters
+
+
+def bind_tallies(arguments: Arguments, replays: Sequence[ReplayDelta]) -> None:
+    """Add the arguments of `tallies_clause`."""
+    ordered = sorted(replays, key=attrgetter("environment", "job"))
+    arguments.add(
+        [each.environment for each in ordered],
+        [each.job for each in ordered],
+        [each.delivered for each in ordered],
+        [each.failed for each in ordered],
+    )

@@ -12,9 +12,8 @@ from msgspec import structs
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, ReplayStatus
 from engine.ports import DirtyDestination, StoreAwayError
-from engine.replay.job import Leg, ReplayJob, shifted
+from engine.replay.job import Leg, ReplayJob, named_among, shifted
 from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
-from engine.replay.types import named_among
 from storage.backlog.rows import deliveries_of
 from storage.database.bridge import Pool
 from storage.database.connection import Connection

@@ -81,7 +81,7 @@ from engine.settings import Settings
 from engine.templates.catalog import read_catalog
 from engine.templates.renderer import Renderer
 from storage.audit.log import PostgresAudit
-from storage.configuration.accounts import Accounts
+from storage.configuration.customers import Accounts
 from storage.configuration.store import ConfigurationTables
 from storage.counters.analytics import PostgresAnalytics
 from storage.counters.environments import PostgresEnvironmentCounters

@@ -22,7 +22,7 @@ from storage.encryption.secretbox import SecretBox
 from storage.files.blobs import ObjectBlobs
 from storage.files.rows import PostgresFiles
 from storage.files.spool import DiskSpool
-from storage.intake.claims import PostgresClaims
+from storage.intake.store import PostgresClaims
 
 
 def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.core.advice import LEAST_ATTEMPTS, suggested_concurrency
 from engine.core.counters import Counters, CounterState, Slot
 from engine.core.destination import MOST_CONCURRENCY
 from engine.core.limit import LEAST_ATTEMPTS as WINDOW
 from engine.core.limit import OVERLOAD, START, AdaptiveLimit, LimitState
 from engine.core.records import Outcome
+from engine.core.report import LEAST_ATTEMPTS, suggested_concurrency
 from engine.core.snapshot import Snapshot, decode, encode
 from engine.core.vocabulary import ErrorCategory, Ordering
 from tests.core.crowd import Crowd, Takes, always, heavy_tailed, varying, wavering

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.rate import TokenBucket
+from engine.core.throttle import TokenBucket
 from tests.core.making import NOW
 
 

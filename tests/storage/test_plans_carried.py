@@ -7,7 +7,6 @@ from storage.database.bridge import Bridge
 from storage.database.connection import Connection
 from storage.database.profiles import POOL
 from storage.files import rows as files
-from storage.files import unfetched
 from storage.retention import removal as retention
 from tests.storage.plans import explain, most_rows, prepare
 from tests.storage.world import identity, now_ms
@@ -72,7 +71,7 @@ async def test_no_statement_reads_a_whole_table(bridge: Bridge) -> None:
         (files._SUSPECTS, (10, ENVIRONMENT, sha256)),
         (files._STORED, (ENVIRONMENT, nothing, 5, sha256, "a/b", nothing, b"{}")),
         (files._FAILED, (ENVIRONMENT, nothing, "gone")),
-        (unfetched.DUE, (10_000, 8)),
+        (files.DUE, (10_000, 8)),
         (retention._OLD_FILES, (nothing, 20, _id(0), _id(0))),
         (transforms._SELECT + " WHERE s.environment = $1 AND s.id = $2", (ENVIRONMENT, _id(5_000))),
         (transforms._PAGE, (ENVIRONMENT, _id(500), None, 20, 1 << 20)),

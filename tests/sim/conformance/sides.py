@@ -17,9 +17,8 @@ from storage.database.profiles import INTAKE, SETTLE, UPKEEP
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.dead_letters.requeue import PostgresRequeue
 from storage.encryption.secretbox import SecretBox
-from storage.intake.claims import PostgresClaims
 from storage.intake.large import PostgresLargeIntake
-from storage.intake.store import PostgresIntake
+from storage.intake.store import PostgresClaims, PostgresIntake
 from storage.ownership import Ownership
 from storage.recording.settle import PostgresSettle
 from storage.replays.jobs import PostgresJobs

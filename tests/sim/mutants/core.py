@@ -6,9 +6,8 @@ from engine.core.circuit import Circuit
 from engine.core.discarder import Discarder
 from engine.core.lanes import Lanes
 from engine.core.machine import DestinationMachine
-from engine.core.rate import TokenBucket
 from engine.core.reader import Outstanding, Reader
-from engine.core.throttle import Throttle
+from engine.core.throttle import Throttle, TokenBucket
 from engine.core.window import Window
 from tests.sim.mutants.planting import mutant
 

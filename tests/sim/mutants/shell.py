@@ -8,7 +8,7 @@ from engine.actors.crash_recovery import CrashRecovery
 from engine.actors.directory import Directory
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.mailbox import Mailbox
-from engine.actors.pending_read import PendingRead
+from engine.actors.reading import PendingRead
 from engine.actors.waker import Waker
 from engine.core.fast_path import FastPath
 from engine.core.machine import DestinationMachine

@@ -32,15 +32,15 @@ saved AS (
 )"""
 
 
-def standing_clauses(before: int) -> str:
+def checkpoint_clauses(before: int) -> str:
     """Return the clauses that raise backlog rows and replace snapshots."""
     mark = rows("w", _MARK, before, uniform=False)
     snapshot = rows("s", _SNAPSHOT, mark.parameters, uniform=False)
     return _CLAUSES.format(mark=mark, snapshot=snapshot, now=snapshot.parameters + 1)
 
 
-def bind_standing(arguments: Arguments, group: SettleGroup) -> None:
-    """Add the arguments of `standing_clauses`."""
+def bind_checkpoints(arguments: Arguments, group: SettleGroup) -> None:
+    """Add the arguments of `checkpoint_clauses`."""
     by_place = attrgetter("environment", "destination")  # the order in which all lock these rows
     marks = sorted(group.marks, key=by_place)
     snapshots = sorted(group.snapshots, key=by_place)
