@@ -1,0 +1,115 @@
+"""Short ways of the settle statement leave the same rows as the general way, whatever a group holds."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from engine.core.records import Delivery, Settlement
+from engine.core.vocabulary import DeliveryOrigin
+from storage.recording import outcomes, singles, successes
+from tests.storage.world import World, event, failure, identity, settle_group, success
+
+LONG = successes.INLINE_BYTES
+WAYS = ("text of their own", "attempt in the delivery's row", "singles are counted by SQL")
+KEPT_ELSEWHERE = {"id", "event", "destination", "delivery", "seq", "attempts"}
+
+ends = st.fixed_dictionaries(
+    {
+        "to": st.integers(0, 4),
+        "retried": st.booleans(),
+        "inspection": st.booleans(),
+        "minutes_ago": st.sampled_from([0, 0, 0, 1, 90]),
+        "duration_ms": st.sampled_from([0, 1, 2, 3, 40, 5_000, 60_000]),
+        "status": st.sampled_from([200, 204]),
+        "body": st.sampled_from([b"", b"ok", b"x" * LONG, b"x" * (LONG + 1)]),
+        "headers": st.sampled_from([(), ((b"a", b"b"),), ((b"a", b"b"), (b"c", b"d" * 40))]),
+        "transform_version": st.sampled_from([None, None, 3]),
+        "truncated": st.sampled_from([False, False, True]),
+        "logs": st.sampled_from([None, None, b"[]"]),
+    }
+)
+
+
+def general(way: str, patch: pytest.MonkeyPatch) -> None:
+    """Have a short way closed."""
+    if way == WAYS[0]:
+        patch.setattr(outcomes, "is_success", lambda _: False)
+    elif way == WAYS[1]:
+        patch.setattr(successes, "INLINE_BYTES", -1)
+    else:
+        patch.setattr(singles, "_ONE_IN", 1 << 30)
+
+
+async def settled(
+    world: World, group: Sequence[dict[str, Any]], now: float
+) -> tuple[list[Delivery], list[str]]:
+    """Accept and settle a group's deliveries; return them and their destinations."""
+    to = [identity.other() for _ in range(5)]
+    made: list[Delivery] = []
+    for end in group:
+        made += await world.accept(event(), to=[to[end["to"]]])
+    again = [each for each, end in zip(made, group, strict=True) if end["retried"]]
+    if again:
+        await world.settle.settle(settle_group([failure(each, started_at=now) for each in again]))
+    ended = [_success(*each, now) for each in zip(made, group, strict=True)]
+    await world.settle.settle(settle_group(ended))
+    return made, to
+
+
+def _success(of: Delivery, end: dict[str, Any], now: float) -> Settlement:
+    of.origin = DeliveryOrigin.INSPECTION if end["inspection"] else DeliveryOrigin.NORMAL
+    same = {name: end[name] for name in ("duration_ms", "status", "body", "headers")}
+    made = success(of, started_at=now - 60 * end["minutes_ago"], **same)
+    assert made.attempt is not None
+    more = {name: end[name] for name in ("transform_version", "truncated", "logs")}
+    outcome = structs.replace(made.attempt.outcome, **more)
+    return structs.replace(made, attempt=structs.replace(made.attempt, outcome=outcome))
+
+
+async def seen(world: World, made: Sequence[Delivery], to: Sequence[str]) -> Any:
+    """Return what readers see of deliveries: rows, attempts and counters, by their places."""
+    place = {each.id: str(number) for number, each in enumerate(made)}
+    place |= {each: str(number) for number, each in enumerate(to)}
+    found = []
+    for table, key in (
+        ("deliveries", "id"), ("attempt_log", "delivery"), ("destination_minutes", "destination")
+    ):  # fmt: skip
+        rows = [row for row in await world.rows(table) if str(row[key]) in place]
+        found.append(
+            sorted(
+                (
+                    [place[str(row[key])], *((n, row[n]) for n in sorted(row) if compared(n))]
+                    for row in rows
+                ),
+                key=repr,
+            )
+        )
+    return found
+
+
+def compared(name: str) -> bool:
+    return name not in KEPT_ELSEWHERE and not name.startswith(("only_", "created_at"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_both_ways_leave_the_same(way: str, world: World) -> None:
+    async def compare(group: list[dict[str, Any]]) -> None:
+        now = time.time()
+        short = await seen(world, *await settled(world, group, now))
+        with pytest.MonkeyPatch.context() as patch:
+            general(way, patch)
+            long = await seen(world, *await settled(world, group, now))
+        assert short == long
+
+    @given(group=st.lists(ends, min_size=1, max_size=6))
+    @settings(max_examples=25, deadline=None)
+    def every(group: list[dict[str, Any]]) -> None:
+        trio.from_thread.run(compare, group)
+
+    await trio.to_thread.run_sync(every)  # hypothesis is not async, and the world is open here
