@@ -10,85 +10,26 @@ from functools import partial
 import structlog
 import trio
 
-from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
-from api.composition.carrying import Carrying
 from api.composition.collecting import collect_in_small_lots
+from api.composition.control import ControlParts
 from api.composition.doorway import door_of
-from api.composition.filing import Filing
 from api.composition.groups import ALWAYS, child
-from api.composition.intakes import intakes_of
-from api.composition.keyring import Keyring
 from api.composition.operations import operate
-from api.composition.outbound import outbound_of
-from api.composition.recording import recording_of
-from api.composition.replaying import replays_of
-from api.composition.routing import routing_of
-from api.composition.sharing import Sharing
-from api.door.front import FrontDoor
 from api.door.tls import watch
-from api.gate import Gate
-from api.ingestion import Ingestion
-from engine.actors.directory import Directory
-from engine.actors.script_limit import ScriptLimit
 from engine.actors.supervisor import Child, Restart, Supervisor
-from engine.actors.waker import Waker
-from engine.control.commands import CommandQueue
-from engine.control.customers import QuotaCheck
-from engine.control.keys import KeyCommands, NewKey
-from engine.control.last_use import LastUse
-from engine.control.loading import Loader
-from engine.control.projection import ModelProjection
-from engine.control.sessions import PURPOSE, SessionTokens
-from engine.control.writer import ConfigurationWriter
-from engine.core.destination import Destination
+from engine.control.keys import NewKey
 from engine.core.vocabulary import Scope
-from engine.filters.failures import FilterFailures
-from engine.ingest.ingest import Ingest
-from engine.ingest.own_events import OwnEvents
 from engine.model.errors import Refusal
-from engine.model.hops import PURPOSE as HOPS
-from engine.model.hops import Hops
-from engine.model.identity import Identity
-from engine.model.read_models import Models
-from engine.plans.file import plans_of
-from engine.plans.plans import Plans
-from engine.recording.announcer import Announcer
-from engine.recording.settled_replays import SettledReplays
-from engine.recording.throughput import Throughput
-from engine.recording.trouble import TroubleLog
-from engine.routing.router import Router
-from engine.runtime.background import Background
-from engine.runtime.clock import Clock
-from engine.runtime.freshness import Freshness
-from engine.runtime.loop_watch import LoopWatch
-from engine.runtime.reactor import Reactor
-from engine.runtime.timers import Timers
-from engine.runtime.wake import Wake
 from engine.settings import Settings
-from engine.submission.key_lookup import KeyLookup
-from engine.templates.catalog import catalog_of
-from engine.templates.renderer import Renderer
-from engine.transforms.pool import TransformPool
-from engine.wire.client import WireClient
-from storage.audit.changes import Change, Changes
-from storage.backlog.reading import BACKLOG, BACKLOG_READERS, PostgresBacklog
-from storage.configuration.store import ConfigurationTables
 from storage.database.bridge import Bridge
-from storage.database.errors import StoreAwayError, StoreError
+from storage.database.errors import StoreAwayError
 from storage.database.pooling import require_sessions
-from storage.database.profiles import INTAKE, UPKEEP
-from storage.dead_letters.requeue import PostgresRequeue
 from storage.embedded.server import EmbeddedServer
 from storage.embedded.warden import keep_running
-from storage.encryption.master_keys import KIND as MASTER_KEY
 from storage.encryption.secretbox import SecretBox
-from storage.intake.store import PostgresClaims
-from storage.log.partitions import Range
 from storage.migrations.migrate import migrate
-from storage.ownership import Ownership
-from storage.retention.housekeeping import Housekeeping
 
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
 OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
@@ -99,121 +40,27 @@ TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both 
 log = structlog.get_logger("angarium")
 
 
-class Server:
+class Server(ControlParts):
     """All parts of one process. Made within trio; `prepare`, then `run`."""
 
-    listens = True  # at its address; else another server has the connections (`api.asgi`)
-
     def __init__(
-        self, settings: Settings, bridge: Bridge, box: SecretBox, embedded: EmbeddedServer | None
+        self,
+        settings: Settings,
+        bridge: Bridge,
+        box: SecretBox,
+        embedded: EmbeddedServer | None,
+        *,
+        listens: bool = True,
     ) -> None:
-        self.settings = settings
-        self.embedded = embedded
-        self.bridge = bridge
-        self.models = Models()
-        self.plans = Plans(self.models, plans_of(settings))
-        self.identity = Identity()
-        self.background = Background()
-        self.clock = Clock()
-        self.timers = Timers(_report)
-        self.reactor = Reactor(_report)
-        self.watch = LoopWatch(settings.loop_step, self.clock.now)
-        self.ownership = Ownership()
-        self.upkeep = bridge.connection(UPKEEP)
+        """`listens`: at its address; else another server has the connections (`api.asgi`)."""
+        super().__init__(settings, bridge, box, embedded, self._address)
         self.stopping = False
         self._preparing = trio.CancelScope()
-
-        now = self.clock.now
-        backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
-        self.hops = Hops(box.derived(HOPS), settings.hop_limit)
-        self.wire = WireClient(settings, self.reactor, self.timers, self.clock, hops=self.hops)
-        self.sharing = Sharing(self)
-        self.filing = Filing(self, box)
-        self.carrying = Carrying(self, box)
-        self.transforms = TransformPool(self.reactor, self.timers, settings.transform_workers)
-        self.catalog = catalog_of(settings)
-        self.templates = Renderer(self.catalog)
-        self.script_limit = ScriptLimit()
-        self.tables = ConfigurationTables(bridge.pool, box)
-        self.filter_failures = FilterFailures(self.tables.rules.failed, now)
-        self.router = Router(self.models, self.filter_failures.note)
-        self.own_events = OwnEvents(self.router, self.identity, now)
-        self.trouble = TroubleLog(self.own_events.announce_once)
-        announcer = Announcer(self.trouble, self.models.destinations.get)
-        self.throughput = Throughput(now)
-        self.settled_replays = SettledReplays()
-        self.outbound = outbound_of(self)
-        self.recorder, attempts = recording_of(self, announcer)
-        self.forgettable = Wake()
-        self.directory = Directory(
-            settings=settings,
-            find=self.models.destinations.get,
-            now=now,
-            timers=self.timers,
-            sender=self.outbound,
-            recorder=self.recorder,
-            store=backlog,
-            attempts=attempts,
-            forgettable=self.forgettable,
-            gone=partial(self.background.spawn, self._disable_gone),
-        )
-        self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
-        accept = bridge.connection(INTAKE, self.ownership.renew_intake)
-        self.intake = intakes_of(self, accept, box)
-        self.requeue = PostgresRequeue(accept, self.ownership)
-        self.replays = replays_of(self, accept)
-
-        self.projection = ModelProjection(
-            self.models, self.directory.configure, self.catalog, settings.auto_concurrency_max
-        )
-        self.commands = CommandQueue()
-        self.writer = ConfigurationWriter(self.commands, self.projection, self.identity, now)
-        self.loader = Loader(self.tables, self.projection, self.commands)
-        self.keyring = Keyring(self, box)
-        self.changes = Changes(bridge, self._changed, self.keyring.reload)
-        self.freshness = Freshness(lambda: self.changes.confirmed_at)
-        self.quotas = QuotaCheck(self.tables.customers, self.models, self.plans)
-        self.destinations, self.rules = routing_of(self, announcer.disabled)
-        self.keys = KeyCommands(
-            self.tables.tenants,
-            self.tables.keys,
-            self.writer,
-            self.own_events.announce,
-            self.plans.names,
-        )
-        self.last_use = LastUse(self.tables.keys, now)
-        self.tokens = SessionTokens(box.derived(PURPOSE), self.models)
-        self.housekeeping = Housekeeping(
-            self.upkeep, self.plans.longest_retention_days, lambda: int(now() * 1000), self._covered
-        )
-        self.door = self._door()
+        self.door = door_of(self, self.unready, listens=listens)
         self.supervisor = Supervisor(self.children(), on_lost=self.bridge.cut)
 
-    def _door(self) -> FrontDoor:
-        settings, models, now = self.settings, self.models, self.clock.now
-        gate = Gate(
-            models,
-            now,
-            self.plans,
-            lambda: self.freshness.stale,
-            sessions=self.tokens.credential,
-            last_use=self.last_use.seen,
-        )
-        keys = KeyLookup(PostgresClaims(self.bridge.pool), now)
-        ingest = Ingest(
-            self.router,
-            self.intake.submit,
-            self.identity,
-            self.background.spawn,
-            keys,
-            self.carrying.attaching,
-            self.intake.senders,
-        )
-        self.judge = ingest.judge
-        self.uploads = self.filing.uploads(self, ingest, keys)
-        bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
-        ingestion = Ingestion(gate, models, ingest, bodies, self.hops)
-        return door_of(self, gate, ingestion, _report)
+    def _address(self) -> tuple[str, int]:
+        return self.door.address
 
     # --- its life
 
@@ -366,24 +213,6 @@ class Server:
     async def _watch_ownership(self) -> None:
         await self.ownership.watch(self.bridge.pool)
 
-    async def _disable_gone(self, gone: Destination, quiet: bool) -> None:
-        """Disable a destination that answered 410, however long the database is away."""
-        while True:
-            try:
-                await self.destinations.disable_gone(gone, quiet=quiet)
-            except (StoreError, Refusal):
-                await trio.sleep(1)
-            else:
-                return
-
-    async def _changed(self, news: Sequence[Change]) -> None:
-        if any(change.kind == MASTER_KEY for change in news):
-            await self.keyring.refresh()
-        await self.loader.changed_all((change.kind, change.id) for change in news)
-
-    def _covered(self, covered: Range) -> None:
-        self.identity.limit(covered.ceiling_ms)
-
     def unready(self) -> list[str]:
         """Return why no work can be taken now; nothing when all is well."""
         reasons = []
@@ -394,7 +223,3 @@ class Server:
         elif self.freshness.stale:
             reasons.append("the configuration could not be confirmed lately")
         return reasons
-
-
-def _report(error: Exception) -> None:
-    log.error("a socket's or timer's work broke", exc_info=error)

@@ -1,8 +1,9 @@
 """The control plane's side of the composition: what its routes call, made of the server's parts."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from api.budget import BodyBudget
+from api.composition.control import ControlParts
 from api.gate import Gate
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
@@ -17,10 +18,12 @@ from engine.control.schemas import SchemaCommands
 from engine.control.sessions import SessionCommands
 from engine.control.transforms import TransformCommands
 from engine.control.workspace_settings import SettingsCommands
+from engine.ingest.uploads import Uploads
 from engine.log.visible_log import VisibleDeliveries, VisibleEvents
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
 from engine.plans.plans import Visibility
+from engine.routing.judge import EventJudge
 from storage.audit.log import PostgresAudit
 from storage.configuration.customers import Accounts
 from storage.counters.analytics import PostgresAnalytics
@@ -34,11 +37,15 @@ from storage.log.events import PostgresEvents
 from storage.log.troubles import PostgresTroubles
 from storage.replays.jobs import PostgresJobs
 
-if TYPE_CHECKING:
-    from api.composition import Server
 
-
-def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
+def services_of(
+    server: ControlParts,
+    gate: Gate,
+    ingestion: Ingestion,
+    judge: EventJudge,
+    uploads: Uploads,
+    unready: Callable[[], list[str]],
+) -> Services:
     """Return everything that the routes call."""
     models, tables, now = server.models, server.tables, server.clock.now
     pages = server.bridge.make_pool(LOG, LOG_READERS)
@@ -51,7 +58,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
     return Services(
         gate=gate,
         models=models,
-        judge=server.judge,
+        judge=judge,
         commands=server.commands,
         destinations=server.destinations,
         rules=server.rules,
@@ -101,7 +108,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         remake=Remake(tables.transforms, server.transforms, server.outbound.templates),
         filter_failures=server.filter_failures,
         files=FileServices(
-            uploads=server.uploads,
+            uploads=uploads,
             depot=server.filing.depot,
             library=server.filing.library,
             urls=server.carrying.urls,
@@ -129,5 +136,5 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         streams=ingestion.bodies.streams,
         shares=server.sharing.control,
         now=now,
-        unready=server.unready,
+        unready=unready,
     )

@@ -1,36 +1,67 @@
-"""The front door with what stands behind it: the application, and the judgement of heads before it."""
+"""The front door with what stands behind it: gate, ingestion, uploads and application."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from api.app import make_app
+from api.budget import BodyBudget
+from api.composition.control import ControlParts
 from api.composition.control_plane import services_of
+from api.composition.foundation import report
 from api.door.front import FrontDoor
 from api.gate import Gate
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.table import docs_html
+from engine.ingest.ingest import Ingest
+from engine.ingest.uploads import Uploads
+from engine.submission.key_lookup import KeyLookup
+from storage.intake.store import PostgresClaims
 
-if TYPE_CHECKING:
-    from api.composition import Server
 
-
-def door_of(
-    server: "Server", gate: Gate, ingestion: Ingestion, on_error: Callable[[Exception], None]
-) -> FrontDoor:
-    """Return the door of a server."""
+def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: bool) -> FrontDoor:
+    """Return the door of a server; `unready` says why no work can be taken."""
     # The pages, before anybody asks for them. They take 150 ms of CPU: on the loop or in a thread, the
     # first caller's request would hold up every tenant.
     docs_html()
-    services = services_of(server, gate, ingestion)
+    settings, models, now = server.settings, server.models, server.clock.now
+    gate = Gate(
+        models,
+        now,
+        server.plans,
+        lambda: server.freshness.stale,
+        sessions=server.tokens.credential,
+        last_use=server.last_use.seen,
+    )
+    keys = KeyLookup(PostgresClaims(server.bridge.pool), now)
+    ingest = Ingest(
+        server.router,
+        server.intake.submit,
+        server.identity,
+        server.background.spawn,
+        keys,
+        server.carrying.attaching,
+        server.intake.senders,
+    )
+    uploads = Uploads(
+        ingest,
+        keys,
+        server.intake.submit,
+        server.identity,
+        server.filing.store,
+        server.filing.depot,
+        server.background.spawn,
+    )
+    bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
+    ingestion = Ingestion(gate, models, ingest, bodies, server.hops)
+    services = services_of(server, gate, ingestion, ingest.judge, uploads, unready)
     app = make_app(services)
     return FrontDoor(
-        server.settings,
+        settings,
         server.reactor,
         server.timers,
         ingestion,
         app,
-        on_error,
+        report,
         heads=Heads(services, app.url_map),
-        listens=server.listens,
+        listens=listens,
     )

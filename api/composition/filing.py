@@ -1,22 +1,15 @@
 """The files' side of the composition: where their bytes are, and who keeps, reads and removes them."""
 
-from typing import TYPE_CHECKING
-
 import trio
 
+from api.composition.foundation import Foundation
 from engine.files.depot import Depot
 from engine.files.library import FileLibrary
-from engine.ingest.ingest import Ingest
-from engine.ingest.uploads import Uploads
 from engine.plans.plans import Visibility
-from engine.submission.key_lookup import KeyLookup
+from storage.encryption.secretbox import SecretBox
 from storage.files.blobs import open_blobs
 from storage.files.rows import PostgresFiles
 from storage.files.spool import DiskSpool
-
-if TYPE_CHECKING:
-    from api.composition import Server
-    from storage.encryption.secretbox import SecretBox
 
 FOLDER = "files"  # below the data folder
 INCOMING = "incoming"  # in there, beside a folder for each environment, whose names are numbers
@@ -28,15 +21,15 @@ SECOND_LOOK_S = 60.0
 class Filing:
     """Everything of a process that files need."""
 
-    def __init__(self, server: "Server", box: "SecretBox") -> None:
-        settings = server.settings
+    def __init__(self, base: Foundation, box: SecretBox) -> None:
+        settings = base.settings
         folder = settings.data_dir / FOLDER
         self.spool = DiskSpool(folder / INCOMING, settings.file_disk_reserve)
         self.blobs = open_blobs(settings.file_store, folder)
-        self.store = PostgresFiles(server.bridge.pool, box)
+        self.store = PostgresFiles(base.bridge.pool, box)
         self.depot = Depot(self.spool, self.blobs, self.store)
         self.library = FileLibrary(
-            self.store, self.blobs, Visibility(server.plans, server.clock.now), server.plans
+            self.store, self.blobs, Visibility(base.plans, base.clock.now), base.plans
         )
         self.alone = True  # whether no other process was alive when this one took over
 
@@ -51,15 +44,3 @@ class Filing:
         finally:
             with trio.CancelScope(shield=True):
                 await self.spool.close()
-
-    def uploads(self, server: "Server", ingest: Ingest, keys: KeyLookup) -> Uploads:
-        """Return what makes events of files."""
-        return Uploads(
-            ingest,
-            keys,
-            server.intake.submit,
-            server.identity,
-            self.store,
-            self.depot,
-            server.background.spawn,
-        )

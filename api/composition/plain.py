@@ -23,12 +23,6 @@ Send = Callable[[Message], Awaitable[None]]
 log = structlog.get_logger("angarium")
 
 
-class Behind(Server):
-    """A server without an address of its own."""
-
-    listens = False
-
-
 class PlainServer:
     """The application. Owner of the engine between its lifespan's start and end."""
 
@@ -69,7 +63,7 @@ class PlainServer:
                 url = await trio.to_thread.run_sync(embedded.start)
             assert url is not None
             async with open_bridge(url) as bridge:
-                server = Behind(settings, bridge, box, embedded)
+                server = Server(settings, bridge, box, embedded, listens=False)
                 await server.prepare()
                 async with trio.open_nursery() as nursery:
                     nursery.start_soon(server.run)

@@ -1,23 +1,21 @@
 """What workspaces share of the control plane, and the watch over all shares, which the log tells of."""
 
-from typing import TYPE_CHECKING
-
 from api.shares import shares_of
+from engine.actors.directory import Directory
 from engine.runtime.pressure import Pressure
-
-if TYPE_CHECKING:
-    from api.composition import Server
+from engine.settings import Settings
+from engine.wire.client import WireClient
 
 
 class Sharing:
-    """Made once the server has its wire."""
+    """The shares of the control plane, and the pressure on all shares."""
 
-    def __init__(self, server: "Server") -> None:
-        wire = server.wire.wiring
-        control = self.control = shares_of(server.settings)
+    def __init__(self, settings: Settings, client: WireClient, directory: Directory) -> None:
+        wire = client.wiring
+        control = self.control = shares_of(settings)
         self.pressure = Pressure(
             {
-                "attempts": lambda: server.directory.attempts.waiting,
+                "attempts": lambda: directory.attempts.waiting,
                 "descriptors": lambda: wire.descriptors.waiting,
                 "openings": lambda: wire.openings.waiting,
                 "handshakes": lambda: wire.handshakes.waiting,

@@ -1,0 +1,85 @@
+"""The configuring side of the composition: commands, read models, keys, and what keeps them current."""
+
+from collections.abc import Callable, Sequence
+
+import trio
+
+from api.composition.delivery import DeliveryParts
+from api.composition.keyring import Keyring
+from api.composition.routing import routing_of
+from engine.control.commands import CommandQueue
+from engine.control.customers import QuotaCheck
+from engine.control.keys import KeyCommands
+from engine.control.last_use import LastUse
+from engine.control.loading import Loader
+from engine.control.projection import ModelProjection
+from engine.control.sessions import PURPOSE, SessionTokens
+from engine.control.writer import ConfigurationWriter
+from engine.core.destination import Destination
+from engine.model.errors import Refusal
+from engine.runtime.freshness import Freshness
+from engine.settings import Settings
+from storage.audit.changes import Change, Changes
+from storage.database.bridge import Bridge
+from storage.database.errors import StoreError
+from storage.embedded.server import EmbeddedServer
+from storage.encryption.master_keys import KIND as MASTER_KEY
+from storage.encryption.secretbox import SecretBox
+from storage.log.partitions import Range
+from storage.retention.housekeeping import Housekeeping
+
+
+class ControlParts(DeliveryParts):
+    """A process's configuration: commands, read models, keys, and what keeps them current."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        bridge: Bridge,
+        box: SecretBox,
+        embedded: EmbeddedServer | None,
+        address: Callable[[], tuple[str, int]],
+    ) -> None:
+        super().__init__(settings, bridge, box, embedded, gone=self._disable_gone, address=address)
+        now = self.clock.now
+        self.projection = ModelProjection(
+            self.models, self.directory.configure, self.catalog, settings.auto_concurrency_max
+        )
+        self.commands = CommandQueue()
+        self.writer = ConfigurationWriter(self.commands, self.projection, self.identity, now)
+        self.loader = Loader(self.tables, self.projection, self.commands)
+        self.tokens = SessionTokens(box.derived(PURPOSE), self.models)
+        self.keyring = Keyring(self, box, self.tokens, self.loader)
+        self.changes = Changes(bridge, self._changed, self.keyring.reload)
+        self.freshness = Freshness(lambda: self.changes.confirmed_at)
+        self.quotas = QuotaCheck(self.tables.customers, self.models, self.plans)
+        self.destinations, self.rules = routing_of(self, self.writer, self.quotas)
+        self.keys = KeyCommands(
+            self.tables.tenants,
+            self.tables.keys,
+            self.writer,
+            self.own_events.announce,
+            self.plans.names,
+        )
+        self.last_use = LastUse(self.tables.keys, now)
+        self.housekeeping = Housekeeping(
+            self.upkeep, self.plans.longest_retention_days, lambda: int(now() * 1000), self._covered
+        )
+
+    async def _disable_gone(self, gone: Destination, quiet: bool) -> None:
+        """Disable a destination that answered 410, however long the database is away."""
+        while True:
+            try:
+                await self.destinations.disable_gone(gone, quiet=quiet)
+            except (StoreError, Refusal):
+                await trio.sleep(1)
+            else:
+                return
+
+    async def _changed(self, news: Sequence[Change]) -> None:
+        if any(change.kind == MASTER_KEY for change in news):
+            await self.keyring.refresh()
+        await self.loader.changed_all((change.kind, change.id) for change in news)
+
+    def _covered(self, covered: Range) -> None:
+        self.identity.limit(covered.ceiling_ms)

@@ -1,0 +1,121 @@
+"""The delivering side of the composition: files, sender, recorder, actors, intakes and replays."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from api.composition.carrying import Carrying
+from api.composition.filing import Filing
+from api.composition.foundation import Foundation
+from api.composition.sharing import Sharing
+from engine.actors.attempts import Attempts
+from engine.actors.directory import Directory
+from engine.actors.script_limit import ScriptLimit
+from engine.actors.waker import Waker
+from engine.core.destination import Destination
+from engine.intake.intake import Intake
+from engine.intake.intakes import Intakes
+from engine.outbound import OutboundSender
+from engine.ports import IntakeStore
+from engine.recording.outcome_queue import OutcomeQueue
+from engine.recording.recorder import Recorder
+from engine.recording.settled_replays import SettledReplays
+from engine.replay.runner import ReplayRunner
+from engine.runtime.wake import Wake
+from engine.settings import Settings
+from storage.backlog.reading import BACKLOG, BACKLOG_READERS, PostgresBacklog
+from storage.database.bridge import Bridge
+from storage.database.profiles import INTAKE, SETTLE
+from storage.dead_letters.requeue import PostgresRequeue
+from storage.embedded.server import EmbeddedServer
+from storage.encryption.secretbox import SecretBox
+from storage.intake.large import PostgresLargeIntake
+from storage.intake.store import PostgresIntake
+from storage.recording.settle import PostgresSettle
+from storage.replays.running import READERS, REPLAYING, PostgresReplays
+
+
+class DeliveryParts(Foundation):
+    """A process's way from an event to its receivers, and what is recorded of it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        bridge: Bridge,
+        box: SecretBox,
+        embedded: EmbeddedServer | None,
+        *,
+        gone: Callable[[Destination, bool], Awaitable[None]],
+        address: Callable[[], tuple[str, int]],
+    ) -> None:
+        """`gone` is run when a destination answered 410; `address` is where the server listens."""
+        super().__init__(settings, bridge, box, embedded)
+        now = self.clock.now
+        self.filing = Filing(self, box)
+        self.carrying = Carrying(self, box, self.filing, address)
+        self.script_limit = ScriptLimit()
+        self.outbound = OutboundSender(
+            self.wire,
+            self.carrying.carrier,
+            self.transforms,
+            self.templates,
+            self.timers,
+            self.clock,
+            self.script_limit,
+        )
+        outcomes = OutcomeQueue(settings.settle_group)
+        attempts = Attempts(settings.max_in_flight, outcomes.holds, script_limit=self.script_limit)
+        settled_replays = SettledReplays()
+        settle = bridge.connection(SETTLE, self.ownership.renew_settle)
+        self.recorder = Recorder(
+            PostgresSettle(settle, self.ownership),
+            outcomes,
+            now,
+            relieved=attempts.pass_on,
+            replays=settled_replays,
+            totals=self.throughput,
+            announcer=self.announcer,
+        )
+        forgettable = Wake()
+        backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
+        self.directory = Directory(
+            settings=settings,
+            find=self.models.destinations.get,
+            now=now,
+            timers=self.timers,
+            sender=self.outbound,
+            recorder=self.recorder,
+            store=backlog,
+            attempts=attempts,
+            forgettable=forgettable,
+            gone=partial(self.background.spawn, gone),
+        )
+        self.sharing = Sharing(settings, self.wire, self.directory)
+        self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
+        accept = bridge.connection(INTAKE, self.ownership.renew_intake)
+        beside = bridge.connection(INTAKE, self.ownership.renew_intake)
+        self.intake = Intakes(
+            self._intake(PostgresIntake(accept, self.ownership, box), forgettable),
+            self._intake(PostgresLargeIntake(beside, self.ownership, box), None),
+        )
+        self.requeue = PostgresRequeue(accept, self.ownership)
+        self.replays = ReplayRunner(
+            PostgresReplays(bridge.make_pool(REPLAYING, READERS), accept, self.ownership),
+            self.intake.entries,
+            self.models.destinations.get,
+            self.identity,
+            now,
+            self.own_events.announce,
+            lambda: self.intake.statistics().events,
+            settled_replays,
+        )
+
+    def _intake(self, store: IntakeStore, wake: Wake | None) -> Intake:
+        return Intake(
+            store,
+            self.directory,
+            self.identity,
+            self.settings,
+            self.clock.now,
+            accepted=self.throughput.accepted,
+            wake=wake,
+        )

@@ -1,0 +1,78 @@
+"""The foundation of a server: the first stage of its making.
+
+A server is made in stages: Foundation, DeliveryParts, ControlParts, Server. Each stage is a class that
+extends the one before. A part takes the stage that it needs as its type, and mypy refuses what a later
+stage makes.
+"""
+
+import structlog
+
+from engine.filters.failures import FilterFailures
+from engine.ingest.own_events import OwnEvents
+from engine.model.hops import PURPOSE as HOPS
+from engine.model.hops import Hops
+from engine.model.identity import Identity
+from engine.model.read_models import Models
+from engine.plans.file import plans_of
+from engine.plans.plans import Plans
+from engine.recording.announcer import Announcer
+from engine.recording.throughput import Throughput
+from engine.recording.trouble import TroubleLog
+from engine.routing.router import Router
+from engine.runtime.background import Background
+from engine.runtime.clock import Clock
+from engine.runtime.loop_watch import LoopWatch
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
+from engine.settings import Settings
+from engine.templates.catalog import catalog_of
+from engine.templates.renderer import Renderer
+from engine.transforms.pool import TransformPool
+from engine.wire.client import WireClient
+from storage.configuration.store import ConfigurationTables
+from storage.database.bridge import Bridge
+from storage.database.profiles import UPKEEP
+from storage.embedded.server import EmbeddedServer
+from storage.encryption.secretbox import SecretBox
+from storage.ownership import Ownership
+
+log = structlog.get_logger("angarium")
+
+
+class Foundation:
+    """The parts of a process that events, deliveries and configuration stand on. Made within trio."""
+
+    def __init__(
+        self, settings: Settings, bridge: Bridge, box: SecretBox, embedded: EmbeddedServer | None
+    ) -> None:
+        self.settings = settings
+        self.embedded = embedded
+        self.bridge = bridge
+        self.models = Models()
+        self.plans = Plans(self.models, plans_of(settings))
+        self.identity = Identity()
+        self.background = Background()
+        self.clock = Clock()
+        self.timers = Timers(report)
+        self.reactor = Reactor(report)
+        self.watch = LoopWatch(settings.loop_step, self.clock.now)
+        self.ownership = Ownership()
+        self.upkeep = bridge.connection(UPKEEP)
+        now = self.clock.now
+        self.hops = Hops(box.derived(HOPS), settings.hop_limit)
+        self.wire = WireClient(settings, self.reactor, self.timers, self.clock, hops=self.hops)
+        self.transforms = TransformPool(self.reactor, self.timers, settings.transform_workers)
+        self.catalog = catalog_of(settings)
+        self.templates = Renderer(self.catalog)
+        self.tables = ConfigurationTables(bridge.pool, box)
+        self.filter_failures = FilterFailures(self.tables.rules.failed, now)
+        self.router = Router(self.models, self.filter_failures.note)
+        self.own_events = OwnEvents(self.router, self.identity, now)
+        self.trouble = TroubleLog(self.own_events.announce_once)
+        self.announcer = Announcer(self.trouble, self.models.destinations.get)
+        self.throughput = Throughput(now)
+
+
+def report(error: Exception) -> None:
+    """Log what a socket's or timer's work raised."""
+    log.error("a socket's or timer's work broke", exc_info=error)
