@@ -4,6 +4,7 @@ A batch becomes durable as a whole. Its statement takes as long as it has rows, 
 it would wait for as long. Nothing here awaits.
 """
 
+import trio
 from msgspec import structs
 
 from engine.intake.entries import EntryQueue
@@ -23,7 +24,7 @@ class Intakes:
     def __init__(self, small: Intake, large: Intake, *, large_rows: int = LARGE_ROWS) -> None:
         self.small, self.large = small, large
         self._large_rows = large_rows
-        self.senders = RecentSenders()
+        self.senders = RecentSenders(trio.lowlevel.current_clock().current_time)
         small.locks.pair_with(large.locks)
 
     def submit(self, submission: Submission) -> None:

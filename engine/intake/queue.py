@@ -67,6 +67,9 @@ class IntakeQueue:
         its turn. The queue looks at no more environments than a group has events: thousands of them can
         wait after a pause of the database, and each group is to cost only what it takes.
         """
+        fits = self.events <= most_events and self.size <= most_size
+        if fits and not any(environment in without for environment in self._of):
+            return self.clear()
         lines = self._lines
         group: list[Submission] = []
         events = size = 0
@@ -87,7 +90,9 @@ class IntakeQueue:
 
     def clear(self) -> list[Submission]:
         """Take everything."""
-        return self.take_all(list(self._lines))
+        self._of.clear()
+        self.events = self.weight = self.size = 0
+        return self._lines.take_all()
 
     def take_all(self, environments: Iterable[int]) -> list[Submission]:
         """Take everything of these environments."""

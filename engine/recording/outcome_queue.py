@@ -78,9 +78,7 @@ class OutcomeQueue:
         size = owners = 0
         left = min(self.group, waiting.count)
         while left > 0 and size < GROUP_BYTES and owners < GROUP_OWNERS:
-            workspace = next(iter(waiting))
-            for _ in range(min(RUN, left, waiting.waiting(workspace))):
-                outcome = waiting.take_of(workspace)
+            for outcome in waiting.turn(min(RUN, left)):
                 taken.append(outcome)
                 left -= 1
                 settlement, owner = outcome

@@ -101,6 +101,24 @@ class FairQueue(Generic[K, T]):
         """Return the item of a key that comes next, without taking it. The key must have items."""
         return next(iter(self._lines[key]))
 
+    def turn(self, most: int) -> Iterator[T]:
+        """Take the items of the key whose turn it is, one with each step, `most` at the most. The key's
+        next turn comes after all others'. Nothing else is done to the queue between two steps; a caller
+        that stops leaves the other items in their line."""
+        if not self.count:
+            return
+        turns = self._turns
+        while not turns[0]:
+            turns.popleft()
+        line = turns[0]
+        turns.rotate(-1)
+        for _ in range(min(most, len(line))):
+            if len(line) == 1:
+                yield self._take(len(turns) - 1)
+                return
+            self.count -= 1
+            yield line.popleft()
+
     def take(self, may: Callable[[K], bool] | None = None) -> tuple[K, T] | None:
         """Take the first item of the key whose turn it is, among the keys for which `may` returns True.
         Returns None where there is no such key."""
@@ -130,6 +148,12 @@ class FairQueue(Generic[K, T]):
                 return line.popleft()
             return self._take(len(turns) - 1)
         return self._take(next(place for place, each in enumerate(turns) if each is line))
+
+    def take_all(self) -> list[T]:
+        """Take all items: those of a key in their order, the keys in turn."""
+        items = [item for line in self._turns for item in line]
+        self.clear()
+        return items
 
     def clear(self) -> None:
         """Forget all items."""

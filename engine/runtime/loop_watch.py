@@ -1,8 +1,8 @@
 """The loop watch: it tells of each step of the loop that lasts too long, what it did and for whom.
 
 A step is what one task does between two waits; while it lasts, nobody else is served. Much time with
-little CPU means that other programs of the machine, or a call that waited, held the step. The watch costs two
-calls and a look at the clock for each step, some 0.5 us. Only `run` awaits.
+little CPU means that other programs of the machine, or a call that waited, held the step. The watch costs
+two calls and a look at the clock for each step, some 0.5 us. Only `run` awaits.
 """
 
 import gc
@@ -17,8 +17,8 @@ import trio
 from msgspec import Struct
 
 TELL_EVERY_S = 1.0  # between two lines of the log: a loop that is held for long has many such steps
-# The thread's CPU time is a call of the kernel, which costs as much as the rest of the watch: it is read once
-# in so long. The CPU of a longer step includes what the thread used in at most so long before it.
+# The thread's CPU time is a call of the kernel, which costs as much as the rest of the watch: it is read
+# once in so long. The CPU of a longer step includes what the thread used in at most so long before it.
 CPU_EVERY_S = 0.001
 FORGET = (
     10_000  # environments whose long steps are counted, some MB; past them the counts begin anew

@@ -1,7 +1,7 @@
 """The fair queue: lines keep their order, keys take turns, and it costs the same however much waits."""
 
 from collections import Counter
-from itertools import count
+from itertools import count, islice
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -86,9 +86,24 @@ class Comparison(RuleBasedStateMachine):
             assert self.queue.take_of(key) == self._taken(key)
             self.passed.clear()  # whoever takes so decides by itself whose turn it is
 
-    @rule()
-    def clear(self) -> None:
-        self.queue.clear()
+    @rule(most=st.integers(1, 4), stop=st.integers(1, 4))
+    def turn(self, most: int, stop: int) -> None:
+        order = self._order()
+        taken = list(islice(self.queue.turn(most), stop))
+        if not order:
+            assert taken == []
+            return
+        due = min(most, stop, len(self.lines[order[0]]))
+        assert taken == [self._taken(order[0]) for _ in range(due)]
+        self.passed.clear()  # a turn of several items passes over nobody
+
+    @rule(everything=st.booleans())
+    def clear(self, everything: bool) -> None:
+        if everything:
+            taken = [item for key in self._order() for item in self.lines[key]]
+            assert self.queue.take_all() == taken
+        else:
+            self.queue.clear()
         for key in list(self.lines):
             self.lines[key].clear()
             self._tidy(key)
