@@ -31,7 +31,7 @@ class SettlementOwner(Protocol):
         """Learn that the store refuses one: its row is not what the decision was made from."""
 
 
-Outcome = tuple[Settlement, SettlementOwner]
+QueuedOutcome = tuple[Settlement, SettlementOwner]
 
 
 class OutcomeQueue:
@@ -40,7 +40,7 @@ class OutcomeQueue:
     def __init__(self, group: int) -> None:
         """`group`: how many are written together at the most."""
         self.group = group
-        self._waiting: FairQueue[str, Outcome] = FairQueue()  # by workspace
+        self._waiting: FairQueue[str, QueuedOutcome] = FairQueue()  # by workspace
         self.held: set[str] = set()  # workspaces
         self.store_away = False  # the recorder says so, until outcomes are durable again
 
@@ -65,15 +65,15 @@ class OutcomeQueue:
         """
         return workspace in self.held or (self.store_away and self._waiting.count > 2 * self.group)
 
-    def give_back(self, taken: Iterable[Outcome]) -> None:
+    def give_back(self, taken: Iterable[QueuedOutcome]) -> None:
         """Put outcomes that were taken last back to the front of their lines: nothing wrote them."""
         for outcome in reversed(list(taken)):
             self._waiting.put_back(outcome[1].config.workspace, outcome)
 
-    def take(self) -> list[Outcome]:
+    def take(self) -> list[QueuedOutcome]:
         """Take a group: runs of each workspace in its order, workspaces in turn."""
         waiting = self._waiting
-        taken: list[Outcome] = []
+        taken: list[QueuedOutcome] = []
         last: SettlementOwner | None = None
         size = owners = 0
         left = min(self.group, waiting.count)

@@ -25,7 +25,7 @@ from engine.ports import (
 )
 from engine.ports.outage import Outage
 from engine.recording.group import build_group
-from engine.recording.outcome_queue import Outcome, OutcomeQueue, SettlementOwner
+from engine.recording.outcome_queue import OutcomeQueue, QueuedOutcome, SettlementOwner
 from engine.recording.settled_replays import SettledReplays
 from engine.recording.throughput import Counts, counts_of
 from engine.runtime.halves import Halves
@@ -107,7 +107,7 @@ class Recorder:
         self._idle.set()
         self._closed = False
         self._outage = Outage("outcomes", longest_pause_s=RETRY_S, meanwhile=self._hold)
-        self._open: list[Outcome] = []  # being written
+        self._open: list[QueuedOutcome] = []  # being written
         # What is to be told of decided outcomes, to their owners first: each call is made once.
         self._untold: deque[Callable[[], None]] = deque()
         self._groups = self._settlements = 0
@@ -219,7 +219,7 @@ class Recorder:
 
     async def _commit(
         self,
-        taken: list[Outcome],
+        taken: list[QueuedOutcome],
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
@@ -237,7 +237,7 @@ class Recorder:
 
     async def _settle(
         self,
-        taken: list[Outcome],
+        taken: list[QueuedOutcome],
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
         emptied: Settlement | None = None,
@@ -270,7 +270,7 @@ class Recorder:
 
     def _give_up(
         self,
-        taken: list[Outcome],
+        taken: list[QueuedOutcome],
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
         error: PoisonError,
@@ -309,7 +309,7 @@ class Recorder:
 
     def _tell(
         self,
-        taken: list[Outcome],
+        taken: list[QueuedOutcome],
         refused: PoisonError | None = None,
         *,
         reports: Sequence[Callable[[], None]] = (),
