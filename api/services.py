@@ -13,6 +13,7 @@ from engine.actors.reports import DestinationReport, Totals
 from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
 from engine.control.customers import CustomerCommands
+from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
 from engine.control.dlq import DeadLetterCommands
 from engine.control.inference import Inference
@@ -93,6 +94,7 @@ class Services:
     portal_url: str | None  # where the end-customers' portal is
     dead_letters: DeadLetterCommands
     dead_letter_log: DeadLetterLog
+    deliveries: DeliveryCommands
     replays: ReplayCommands
     replay_store: JobStore
     replay_speed: Callable[[str], float | None]  # of a job: its deliveries that end in a second

@@ -30,6 +30,7 @@ from api.resources import (
     templates,
     throughput,
     transforms,
+    waiting,
     workspace,
 )
 from api.routes import Route
@@ -61,6 +62,7 @@ ROUTES: tuple[Route, ...] = (
     *schemas.ROUTES,
     *transforms.ROUTES,
     *deliveries.ROUTES,
+    *waiting.ROUTES,
     *dlq.ROUTES,
     *replays.ROUTES,
     *keys.ROUTES,

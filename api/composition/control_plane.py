@@ -10,6 +10,7 @@ from api.ingestion_routes import make_blueprint
 from api.services import FileServices, Services
 from engine.actors.survey import Surveys
 from engine.control.customers import CustomerCommands
+from engine.control.deliveries import DeliveryCommands
 from engine.control.dlq import DeadLetterCommands
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
@@ -55,6 +56,14 @@ def services_of(
     rollup = Rollup(server.bridge.pool, now, server.background.spawn)
     jobs = PostgresJobs(server.bridge.pool)
     schemas = SchemaCommands(tables.schemas, server.writer)
+    audit_log = PostgresAudit(server.bridge.pool)
+    dead_letters = DeadLetterCommands(
+        deliveries,
+        PostgresDeadLetters(pages),
+        server.requeue,
+        server.intake.entries,
+        server.writer,
+    )
     return Services(
         gate=gate,
         models=models,
@@ -75,12 +84,9 @@ def services_of(
         sessions=SessionCommands(Accounts(server.bridge.pool), server.tokens, server.writer),
         workspace_settings=SettingsCommands(tables.settings, server.writer),
         portal_url=server.settings.portal_url,
-        dead_letters=DeadLetterCommands(
-            deliveries,
-            PostgresDeadLetters(pages),
-            server.requeue,
-            server.intake.entries,
-            server.writer,
+        dead_letters=dead_letters,
+        deliveries=DeliveryCommands(
+            deliveries, server.directory, dead_letters, audit_log, server.writer
         ),
         dead_letter_log=PostgresDeadLetterLog(pages),
         replays=ReplayCommands(
@@ -128,7 +134,7 @@ def services_of(
         environment_counters=PostgresEnvironmentCounters(server.bridge.pool, rollup.wanted_all),
         troubles=PostgresTroubles(pages),
         surveys=Surveys(server.directory),
-        audit_log=PostgresAudit(server.bridge.pool),
+        audit_log=audit_log,
         throughput=server.throughput,
         watch=server.watch,
         directory=server.directory,

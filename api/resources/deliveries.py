@@ -175,14 +175,14 @@ async def _page(
         held = _held(call, which) if status in UNSETTLED else ()
         which = msgspec.structs.replace(which, status=status, held=held)
     found = await call.services.delivery_log.deliveries(call.number, which, below, limit)
-    flying = _flying(call, found.items)
+    sent = flying(call, found.items)
     if status is DeliveryStatus.DELIVERING:
-        shown = [entry for entry in found.items if entry.id in flying]
+        shown = [entry for entry in found.items if entry.id in sent]
     elif status in UNSETTLED:
-        shown = [entry for entry in found.items if entry.id not in flying]
+        shown = [entry for entry in found.items if entry.id not in sent]
     else:
         shown = found.items
-    items = [item_view(call, entry, flying) for entry in shown]
+    items = [item_view(call, entry, sent) for entry in shown]
     return page(items, listing_name, call.number, found.below)
 
 
@@ -219,7 +219,8 @@ def _held(call: Call, which: DeliveryFilter) -> tuple[str, ...]:
     )
 
 
-def _flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:
+def flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:
+    """Return which of some deliveries are in flight."""
     waiting = [entry.id for entry in entries if entry.status in UNSETTLED]
     return call.services.directory.delivering(waiting) if waiting else set()
 
@@ -265,7 +266,7 @@ async def get(call: Call) -> shapes.Delivery:
         oldest = ordinal(shown[-1]["number"])
         cursor = cursor_of(_attempts_of(entry.id), call.number, oldest)
     return {
-        **item_view(call, entry, _flying(call, [entry])),
+        **item_view(call, entry, flying(call, [entry])),
         "event": None if detail.event is None else event_view(call, detail.event, counts),
         "request": await request_view(call, detail),
         "replayOf": entry.replay_of,

@@ -12,13 +12,14 @@ from engine.actors.context import Context
 from engine.actors.crash_recovery import CrashRecovery
 from engine.actors.flight import Flight
 from engine.actors.lifecycle import ActorSignal, ActorState, Leave, next_state
-from engine.actors.mailbox import Answered, Mailbox
+from engine.actors.mailbox import Answered, Mailbox, Ordered
 from engine.actors.memory import MemoryShare
 from engine.actors.reading import Beginning, PendingRead, Restoration, SnapshotReading
 from engine.actors.reports import DestinationReport, report_of
 from engine.core.commands import AnyRequest, Commands
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
+from engine.core.orders import Order
 from engine.core.records import Delivery, Settlement
 from engine.ports import ReadBack, Transmission
 from engine.runtime.timers import Alarm, Timer
@@ -39,9 +40,7 @@ class DestinationActor:
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
         self._context = context
-        self.id = config.id
-        self.environment = config.environment
-        self.config = config
+        self.id, self.environment, self.config = config.id, config.environment, config
         self.state = ActorState.FRESH if empty else ActorState.STARTING
         self.generation = 0  # raised whenever what was asked of the store is void
         self.in_flight = self._unrecorded = 0  # attempts, and settlements that are not durable
@@ -99,6 +98,11 @@ class DestinationActor:
             self.start()  # what is being read was asked for in the other order
         self.wake()
 
+    def tell_order(self, order: Order, deliveries: tuple[str, ...]) -> None:
+        """Take an order for deliveries. A successor does not have it: its giver gives it again."""
+        self._mailbox.messages.append(Ordered(order, deliveries))
+        self.wake()
+
     def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:
         """Take the store's answer to a request of the present machine."""
         self._pending_read.under_way = False
@@ -117,6 +121,8 @@ class DestinationActor:
         """Learn that settlements are durable."""
         self._unrecorded -= len(settlements)
         self._context.attempts.recorded([each.delivery.id for each in settlements])
+        if self._context.awaited:
+            self._context.awaited.settled(settlements)
         if self._context.dispatcher.guarded(self, self._pass_commit_on, settlements):
             self.wake()
 
@@ -151,8 +157,7 @@ class DestinationActor:
 
     def _unoccupied(self) -> DestinationMachine | None:
         """Return the machine where nothing is under way or told, and no culprit is looked for."""
-        occupied = self._queued or self.in_flight or self.recovery.careful
-        return None if occupied else self._machine
+        return None if self._queued or self.in_flight or self.recovery.careful else self._machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:
         """Send a delivery that is alone. Returns whether that is done."""

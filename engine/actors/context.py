@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import structs
 
 from engine.actors.attempts import Attempts
+from engine.actors.awaited import Awaited
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import Departure
 from engine.actors.memory import Memory
@@ -67,8 +68,8 @@ class Context:
     """What actors share. `retired` is told of an actor that leaves memory."""
 
     __slots__ = (
-        "attempts", "dispatcher", "gone", "jitter", "limits", "make_machine", "mark_after", "memory",
-        "now", "readers", "recorder", "retired", "sender", "snapshots", "timers",
+        "attempts", "awaited", "dispatcher", "gone", "jitter", "limits", "make_machine", "mark_after",
+        "memory", "now", "readers", "recorder", "retired", "sender", "snapshots", "timers",
     )  # fmt: skip
 
     def __init__(
@@ -103,6 +104,7 @@ class Context:
         self.gone = gone
         self.retired = retired
         self.snapshots = Snapshots()
+        self.awaited = Awaited()
         self.mark_after = mark_after
 
     def health(

@@ -24,6 +24,7 @@ from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistic
 from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
+from engine.core.orders import Order
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
 from engine.model.identity import SHARDS
@@ -106,6 +107,7 @@ class Directory:
             gone=self._gone,
             retired=self._retired,
         )
+        self.awaited = self._context.awaited
 
     # --- work arrives
 
@@ -214,6 +216,14 @@ class Directory:
                 roused += 1
         return roused
 
+    def order(self, destination: str, order: Order, deliveries: Sequence[str]) -> None:
+        """Give an order for deliveries of a destination; those that have ended are passed over."""
+        actor = self._actors.get(destination)
+        if actor is None and (actor := self.activate_dormant(destination)) is not None:
+            actor.start()
+        if actor is not None:
+            actor.tell_order(order, tuple(deliveries))
+
     def configure(self, destination: Destination) -> None:
         """Take a new version that is committed; before the recovery, any version that there is."""
         actor = self._actors.get(destination.id)
@@ -244,11 +254,8 @@ class Directory:
         """Let actors leave that have done nothing for long enough."""
         before = self._now() - self._passivate_after_s
         for number, actor in enumerate(list(self._actors.values()), 1):
-            if (
-                actor.last_active <= before
-                and actor.state is ActorState.RUNNING
-                and not actor.in_flight
-            ):
+            rests = actor.state is ActorState.RUNNING and not actor.in_flight
+            if rests and actor.last_active <= before:
                 actor.retire()
             if number % RETIRE_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()

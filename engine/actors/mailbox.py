@@ -9,8 +9,16 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from engine.actors.flight import Flight
-from engine.core.commands import AnyRequest, DeadRequest, DueRequest, MemoryLimits, ReadRequest
+from engine.core.commands import (
+    AnyRequest,
+    DeadRequest,
+    DueRequest,
+    MemoryLimits,
+    NamedRequest,
+    ReadRequest,
+)
 from engine.core.machine import DestinationMachine
+from engine.core.orders import Order
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass
 from engine.ports import ReadBack
@@ -31,6 +39,13 @@ class Answered(Struct, gc=False):
     answer: ReadBack | list[Delivery] | None
 
 
+class Ordered(Struct, gc=False):
+    """What somebody asks of deliveries, by their ids."""
+
+    order: Order
+    deliveries: tuple[str, ...]
+
+
 class Spill(Struct, gc=False):
     """Deliveries of one class that stay in the store: the highest seq, and how many they are."""
 
@@ -39,7 +54,7 @@ class Spill(Struct, gc=False):
     count: int
 
 
-Message = Flight | Arrived | Answered
+Message = Flight | Arrived | Answered | Ordered
 
 
 class Mailbox:
@@ -152,6 +167,9 @@ class Mailbox:
                 left -= len(message.deliveries)
             elif type(message) is Answered:
                 left -= _answer(machine, message, now)
+            elif type(message) is Ordered:
+                machine.order(message.order, message.deliveries, now)
+                left -= len(message.deliveries)
         if self.spills and not self.deliveries:
             for spill in self.take_spills():
                 machine.spilled(spill.queue, spill.seq, spill.count)
@@ -190,6 +208,8 @@ def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
         return 1 + len(answer.deliveries)
     if isinstance(request, DueRequest):
         machine.due(request, answer, now)
+    elif isinstance(request, NamedRequest):
+        machine.named(request, answer, now)
     else:
         assert isinstance(request, DeadRequest)
         machine.dead(request, answer, now)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from engine.actors.checkpoint import Checkpoint
 from engine.actors.mailbox import Spill
 from engine.actors.memory import Memory
-from engine.core.commands import AnyRequest, DueRequest, ReadRequest
+from engine.core.commands import AnyRequest, DueRequest, NamedRequest, ReadRequest
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
@@ -82,6 +82,8 @@ class Lookup:
             return await store.read_due(
                 environment, destination, before_ms, request.limit, after_ms
             )
+        if isinstance(request, NamedRequest):
+            return await store.read_named(environment, destination, request.ids)
         return await store.read_dead(environment, destination, request.limit)
 
     def failed(self) -> None:

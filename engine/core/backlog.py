@@ -252,7 +252,7 @@ class Backlog:
             if self.lanes is not None:
                 self.lanes.resume(known)
             return False
-        return not outstanding.is_stale(delivery)
+        return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
         """Let go what was put by until the answer of a read."""

@@ -41,7 +41,18 @@ class DeadRequest(Struct, frozen=True):
     limit: int
 
 
-AnyRequest = ReadRequest | DueRequest | DeadRequest
+class NamedRequest(Struct, frozen=True):
+    """Read those of some deliveries that still wait: `BacklogStore.read_named`; answered by `named()`."""
+
+    ids: tuple[str, ...]
+
+    @property
+    def limit(self) -> int:
+        """Return how many it asks for."""
+        return len(self.ids)
+
+
+AnyRequest = ReadRequest | DueRequest | DeadRequest | NamedRequest
 
 
 class Commands(Struct):

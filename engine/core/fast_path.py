@@ -31,7 +31,7 @@ class FastPath:
         """Open or close the fast path, by the state in which `commands` leaves the machine."""
         backlog = self._backlog
         queue = backlog.queue
-        waits = queue.waits or any(queue.ready) or config.dry_run
+        waits = queue.waits or queue.any_ready() or config.dry_run
         self.open = not waits and throttle.calm and backlog.settled_by_commit(config)
 
     def admits(self, deliveries: Sequence[Delivery]) -> bool:

@@ -14,7 +14,7 @@ from enum import IntEnum
 from heapq import heappop, heappush
 
 from engine.core.queue import EligibleQueue
-from engine.core.records import Delivery
+from engine.core.records import Delivery, Ids
 from engine.core.window import Window
 
 MAX_SKIPPED_LANES = 1024  # each costs some 300 bytes here and a string in every read
@@ -57,6 +57,10 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap; entries whose lane moved on are stale
         self.skipped: dict[str, Lane] = {}  # those that have something in the store alone
+        # Deliveries that end out of their turn, with their lanes: until that is durable no other of the
+        # lane becomes eligible. `_kept` are lanes whose head is kept back for that reason alone.
+        self._ending: dict[str, str] = {}
+        self._kept: Ids = {}
         self.wanted: dict[str, None] = {}  # skipped ones that ran empty, in the order of doing so
 
     # --- entering
@@ -109,6 +113,8 @@ class Lanes:
     def release(self, delivery: Delivery, now: float) -> None:
         """Let the next one go, if `delivery` heads its lane."""
         key = STRICT_KEY if self._strict else delivery.lane
+        if self._ending:
+            self._ended(delivery, now)
         lane = self._lanes.get(key) if key is not None else None
         if lane is None or lane.head is None or lane.head.id != delivery.id:
             return
@@ -138,6 +144,7 @@ class Lanes:
 
     def wait(self, delivery: Delivery, now: float) -> None:
         """Hold a head (or a delivery without a lane) that is to be tried again, in memory or parked."""
+        self._ending.pop(delivery.id, None)
         key = STRICT_KEY if self._strict else delivery.lane
         self._block(self._lanes.get(key) if key is not None else None, delivery, now)
 
@@ -145,6 +152,9 @@ class Lanes:
         """Take a waiting delivery out of memory by its id; a head goes on blocking its lane."""
         found = self._queue.remove(identifier)
         lane = self._lanes.get(STRICT_KEY if self._strict else key or "")
+        if lane is not None and lane.key in self._kept and lane.head and lane.head.id == identifier:
+            del self._kept[lane.key]
+            return lane.head
         if found is None and lane is not None:
             for index, item in enumerate(lane.items):
                 if item.id == identifier:
@@ -152,11 +162,40 @@ class Lanes:
                     return item
         return found
 
+    def hold(self, delivery: Delivery) -> None:
+        """Let none of its lane become eligible until the end of a delivery that waited is durable."""
+        key = STRICT_KEY if self._strict else delivery.lane
+        if key is not None:
+            self._ending[delivery.id] = key
+
+    def is_first(self, delivery: Delivery, *, stored: bool) -> bool:
+        """Return whether a waiting delivery is the oldest of its lane: its head, or, if it is `stored`,
+        the one that a parked lane begins with."""
+        if not stored:
+            key = STRICT_KEY if self._strict else delivery.lane
+            return key is None or self._headed_by(self._lanes.get(key), delivery)
+        lane = self._lanes.get(self._key_in_store(delivery))
+        return lane is not None and lane.head is None and lane.skipped_from == delivery.seq
+
+    def unpark(self, delivery: Delivery) -> None:
+        """Let a delivery from the store head its lane, if that is parked at it. What is behind it stays
+        in the store."""
+        if not self.is_first(delivery, stored=True):
+            return
+        lane = self._lanes[self._key_in_store(delivery)]
+        self.wanted.pop(lane.key, None)
+        if self.reads_as(lane)[0]:
+            self._unskip(lane)
+            del self._lanes[lane.key]
+        else:
+            lane.head = delivery
+            self._skip(lane, delivery.seq + 1)
+
     def replace_head(self, delivery: Delivery) -> None:
         """Put another object for the same delivery at the head of its lane."""
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
-        if lane is not None and lane.head is not None and lane.head.id == delivery.id:
+        if lane is not None and self._headed_by(lane, delivery):
             lane.head = delivery
 
     # --- reading back
@@ -263,8 +302,9 @@ class Lanes:
         return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
 
     def behind_heads(self) -> list[Delivery]:
-        """Return the deliveries that wait behind a head."""
-        return [item for lane in self._lanes.values() for item in lane.items]
+        """Return the deliveries that wait behind a head, or are kept back as one."""
+        kept = [head for key in self._kept if (head := self._lanes[key].head) is not None]
+        return kept + [item for lane in self._lanes.values() for item in lane.items]
 
     def empty(self) -> bool:
         """Tell whether there is no lane at all."""
@@ -274,20 +314,40 @@ class Lanes:
         """Forget everything."""
         self._lanes.clear()
         self._parked.clear()
+        self._kept.clear()
+        self._ending.clear()
         self.skipped.clear()
         self.wanted.clear()
 
     # --- inside
 
+    def _key_in_store(self, delivery: Delivery) -> str:
+        """Return the key of the lane that a delivery in the store waits in: its own where it has none."""
+        return STRICT_KEY if self._strict else delivery.lane or SINGLE_PREFIX + delivery.id
+
+    def _headed_by(self, lane: Lane | None, delivery: Delivery) -> bool:
+        return lane is not None and lane.head is not None and lane.head.id == delivery.id
+
     def _lead(self, lane: Lane | None, delivery: Delivery, now: float) -> None:
         if lane is not None:
             self._lanes[lane.key] = lane
             lane.head = delivery
+            if self._ending and lane.key in self._ending.values():
+                self._kept[lane.key] = None
+                return
         self._block_or_offer(lane, delivery, now)
+
+    def _ended(self, delivery: Delivery, now: float) -> None:
+        key = self._ending.pop(delivery.id, None)
+        if key in self._kept and key not in self._ending.values():
+            del self._kept[key]
+            lane = self._lanes[key]
+            assert lane.head is not None
+            self._block_or_offer(lane, lane.head, now)
 
     def _block_or_offer(self, lane: Lane | None, delivery: Delivery, now: float) -> None:
         due = delivery.next_attempt_at
-        if due is None or due <= now:
+        if due is None or due <= now or delivery.id in self._queue.hastened:
             self._queue.offer(delivery)
         else:
             self._block(lane, delivery, now)

@@ -14,6 +14,7 @@ from engine.core.commands import (
     DeadRequest,
     DueRequest,
     MemoryLimits,
+    NamedRequest,
     ReadRequest,
 )
 from engine.core.counters import Counters
@@ -21,6 +22,8 @@ from engine.core.destination import Destination
 from engine.core.discarder import Discarder, run_dry
 from engine.core.fast_path import FastPath
 from engine.core.health import Health
+from engine.core.orders import Order, Orders
+from engine.core.picker import Picker
 from engine.core.records import Delivery, Ids, Outcome, Settlement
 from engine.core.recovery import adopt, forget_former, take_out
 from engine.core.report import health_of
@@ -40,7 +43,6 @@ from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DestinationSta
 
 class DestinationMachine:
     """The pure core of one destination's actor. It keeps one ordering for life; see `Commands.rebuild`.
-
     `jitter` gives 0.0 <= x < 1.0. `snapshot` is a predecessor's. What arrives must be told in order of
     seq, `spilled` ones too: a class's delivery that is told after a later one raises LostTrackError, and
     a fresh machine is to be restored from the store.
@@ -63,15 +65,17 @@ class DestinationMachine:
         self._throttle = Throttle(config, now, kept)
         self._counters = Counters(kept.counters if kept is not None else None)
         ways = self.in_flight, self.uncommitted
+        self._correcting: Ids = {}  # their corrected waits are not durable yet
         self._backlog = Backlog(limits, config.ordering, *ways, self._judge_wait)
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
         self.window = self._backlog.window  # what it holds in memory
         self.fast_path = FastPath(self._backlog, self._counters, self.in_flight)
         self._discarder = Discarder(self._backlog, *ways, self._end_unsent)
+        self._picker = Picker(self._backlog, self._throttle, self.in_flight, self._end_unsent)
+        self._orders = Orders(self._backlog, *ways, self._correcting, self._end_unsent)
         self._settle: list[Settlement] = []
         self._sent_with: dict[str, int] = {}  # in flight, by an older version of the configuration
         self._quarantined: Ids = {}  # taken out of flight: their outcomes come to nothing
-        self._correcting: Ids = {}  # their corrected waits are not durable yet
         self._disable_asked = False
 
     def restore(
@@ -138,6 +142,17 @@ class DestinationMachine:
         if read is not None:
             self._discarder.dead(read, deliveries, now)
 
+    def order(self, order: Order, deliveries: Sequence[str], now: float) -> None:
+        """Take what somebody asks of deliveries, by their ids; those that have ended are passed over."""
+        if not self._archived():
+            self._orders.give(order, deliveries, now)
+
+    def named(self, request: NamedRequest, deliveries: list[Delivery], now: float) -> None:
+        """Take the answer of a NamedRequest."""
+        read = self._backlog.reader.finish(request)
+        if read is not None and not self._archived():
+            self._orders.named(request, read, deliveries, now)
+
     def read_failed(self, request: AnyRequest, now: float) -> None:
         """Note that a read came to nothing; it is asked for again after a while."""
         read = self._backlog.reader.failed(request, now)
@@ -162,7 +177,10 @@ class DestinationMachine:
             if self._backlog.lanes is not None:
                 self._backlog.lanes.release(known, now)
             return
-        settlement = failed(known, outcome, version, self.config, now, self._jitter())
+        cancelled = self._orders.cancels(known)
+        settlement = failed(
+            known, outcome, version, self.config, now, self._jitter(), cancelled=cancelled
+        )
         self._settle.append(settlement)
         known.attempt_count += 1
         known.next_attempt_at = settlement.next_attempt_at
@@ -175,13 +193,15 @@ class DestinationMachine:
         may have a decision to make after that."""
         uncommitted, backlog = self.uncommitted, self._backlog
         read = backlog.reader.outstanding
+        ordered = self._orders.open or backlog.queue.hastened
         follows = not backlog.settled_by_commit(self.config)
         for settlement in settlements:
             identifier = settlement.delivery.id
             retrying = settlement.status is DeliveryStatus.RETRYING
-            if retrying and settlement.attempt is None:
+            if retrying and settlement.attempt is None and self._is_correction(settlement):
                 self._correcting.pop(identifier, None)
                 backlog.reader.corrected(settlement.next_attempt_at)
+                self._orders.give_again(identifier, now)
                 follows = True
                 continue  # the delivery is where it was
             if read is not None:
@@ -193,8 +213,15 @@ class DestinationMachine:
             delivery = uncommitted.get(identifier)
             if delivery is not None and delivery.seq == settlement.delivery.seq:
                 del uncommitted[identifier]
+                if ordered:
+                    self._orders.ended(delivery)
                 backlog.ended(delivery, now)
         return follows
+
+    def _is_correction(self, settlement: Settlement) -> bool:
+        """Return whether a settlement that only sets a wait leaves its delivery where it was."""
+        own = self.uncommitted.get(settlement.delivery.id) is settlement.delivery
+        return not own or settlement.delivery.id in self._correcting
 
     def _committed_retry(self, delivery: Delivery, now: float) -> None:
         known = self.uncommitted.pop(delivery.id, None)
@@ -202,6 +229,8 @@ class DestinationMachine:
             return
         if self._archived():
             self._end_unsent(known, DeliveryStatus.RETRYING, DeliverySignal.ARCHIVE, now)
+            return
+        if self._orders.open and self._orders.after_commit(known, now):
             return
         self._judge_wait(known, now)  # a PATCH may have come between verdict and commit
         self._backlog.retried(known, now)
@@ -234,6 +263,7 @@ class DestinationMachine:
         if self._archived():
             if old.status != DestinationStatus.ARCHIVED:
                 self._backlog.forget()
+                self._orders.clear()
             return
         latest = now + longest_wait_s(config)
         self._backlog.recap(lambda delivery: now if exhausted(delivery, config) else latest)
@@ -266,49 +296,22 @@ class DestinationMachine:
             commands.rebuild = not under_way
         elif self.config.status == DestinationStatus.ACTIVE and throttle.gone_version is None:
             backlog.promote(now)
-            if may_send > 0 and any(backlog.queue.ready):
+            if may_send > 0 and backlog.queue.any_ready():
                 if self.config.dry_run:
                     run_dry(backlog, self._end_unsent, now)
                 else:
-                    commands.send = self._send(now, may_send)
+                    commands.send = self._picker.pick(self.config, now, may_send)
             commands.read = backlog.reader.choose(now)
             commands.wake_at = backlog.wake_at(now, throttle.opens_at)
-        elif throttle.gone_version is not None and not self._disable_asked:
-            commands.disable = self._disable_asked = True
+        else:
+            commands.read = backlog.reader.choose_named(now)
+            commands.wake_at = backlog.reader.named_at(now)
+            if throttle.gone_version is not None and not self._disable_asked:
+                commands.disable = self._disable_asked = True
         commands.settle, self._settle = self._settle, commands.settle
         commands.snapshot, throttle.changed = throttle.changed, False
         self.fast_path.update(self.config, throttle)
         return commands
-
-    def _send(self, now: float, may_send: int) -> list[Delivery]:
-        in_flight, throttle, config = self.in_flight, self._throttle, self.config
-        send: list[Delivery] = []
-        width = throttle.width
-        budget = min(may_send, width - len(in_flight))
-        if budget > 0:
-            budget = throttle.allow(now, budget)
-        if budget <= 0:
-            return send
-        ready = self._backlog.queue.ready
-        for queue in ready:
-            if queue and queue is ready[DeliveryClass.REPLAY] and width > 1:
-                # One slot is kept from replays: what is live and comes now goes at once.
-                budget = min(budget, width - 1 - len(in_flight))
-            while queue and budget > 0:
-                delivery = queue.popleft()
-                if delivery.attempt_count and exhausted(delivery, config):
-                    state = waiting_state(delivery)
-                    self._end_unsent(delivery, state, DeliverySignal.EXHAUSTION, now)
-                    continue
-                in_flight[delivery.id] = delivery
-                send.append(delivery)
-                budget -= 1
-        self._backlog.queue.tidy()
-        if send:
-            throttle.sent(send, now, len(in_flight))
-            if budget <= 0 and any(self._backlog.queue.ready):
-                throttle.allow(now, 1)  # for `opens_at`
-        return send
 
     # --- reports
 
@@ -336,6 +339,8 @@ class DestinationMachine:
             return self.clean()
         if self._throttle.gone_version is not None or self.config.ordering != backlog.ordering:
             return False
+        if backlog.reader.named:
+            return False
         if self.config.status != DestinationStatus.ACTIVE:
             return True
         wanted = backlog.lanes is not None and backlog.lanes.wanted
@@ -359,7 +364,8 @@ class DestinationMachine:
 
     def dissolve(self) -> None:
         """End: its parts know each other, and would wait for the collector."""
-        del self._backlog.reader, self._backlog, self._discarder, self.fast_path
+        del self._backlog.reader, self._backlog, self._discarder, self._orders, self._picker
+        del self.fast_path
 
     # --- inside
 

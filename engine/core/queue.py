@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
-from engine.core.records import Delivery
+from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 
 
@@ -15,19 +15,32 @@ class EligibleQueue:
     those that are in memory at any moment wait for nothing.
     """
 
-    __slots__ = ("ready", "waits")
+    __slots__ = ("hastened", "ready", "urgent", "waits")
 
     def __init__(self) -> None:
         self.ready: list[deque[Delivery] | None] = [None] * len(DeliveryClass)
         self.waits: list[tuple[float, int, str, Delivery]] = []  # a heap by due time
+        # Eligible ones that somebody asked for, in that order: they go first, and pass what `Gates.allow`
+        # holds back, but for the rate. `hastened` are those that will be, once they are offered.
+        self.urgent: dict[str, Delivery] = {}
+        self.hastened: Ids = {}
 
     def offer(self, delivery: Delivery) -> None:
         """Add a delivery: eligible now, or when it is due (see `promote`)."""
         due = delivery.next_attempt_at
-        if due is None:
+        if self.hastened and delivery.id in self.hastened:
+            del self.hastened[delivery.id]
+            self.urgent[delivery.id] = delivery
+        elif due is None:
             self.of(delivery.queue).append(delivery)
         else:
             heappush(self.waits, (due, delivery.seq, delivery.id, delivery))
+
+    def hasten(self, identifier: str) -> None:
+        """Let a delivery that is to be `hastened` go first, if it is here."""
+        delivery = self.remove(identifier)
+        if delivery is not None:
+            self.offer(delivery)
 
     def of(self, queue: DeliveryClass) -> deque[Delivery]:
         """Return what is eligible of a class, to add to it."""
@@ -47,14 +60,16 @@ class EligibleQueue:
 
     def any_ready(self) -> bool:
         """Tell whether anything is eligible."""
-        return any(self.ready)
+        return any(self.ready) or bool(self.urgent)
 
     def any_due(self, now: float) -> bool:
         """Tell whether anything is eligible, or will be when it is promoted now."""
-        return any(self.ready) or (bool(self.waits) and self.waits[0][0] <= now)
+        return self.any_ready() or (bool(self.waits) and self.waits[0][0] <= now)
 
     def pop(self) -> Delivery | None:
         """Remove and return the next eligible delivery."""
+        for identifier in self.urgent:
+            return self.urgent.pop(identifier)
         for queue in self.ready:
             if queue:
                 delivery = queue.popleft()
@@ -71,6 +86,7 @@ class EligibleQueue:
 
     def waiting(self) -> Iterator[Delivery]:
         """All deliveries in here, in no order."""
+        yield from self.urgent.values()
         for queue in self.ready:
             yield from queue or ()
         for _, _, _, delivery in self.waits:
@@ -78,6 +94,8 @@ class EligibleQueue:
 
     def remove(self, identifier: str) -> Delivery | None:
         """Remove and return a delivery by its id, if it is here. For rare events: it looks at all."""
+        if identifier in self.urgent:
+            return self.urgent.pop(identifier)
         for queue in self.ready:
             if queue is None:
                 continue
@@ -95,6 +113,8 @@ class EligibleQueue:
 
     def clear(self) -> None:
         """Forget everything."""
+        self.urgent.clear()
+        self.hastened.clear()
         self.ready = [None] * len(DeliveryClass)
         self.waits.clear()
 

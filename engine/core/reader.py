@@ -7,14 +7,15 @@ other.
 
 from collections.abc import Callable
 from enum import IntEnum
+from itertools import islice
 from math import inf
 
 from msgspec import Struct
 
-from engine.core.commands import AnyRequest, DeadRequest, DueRequest, ReadRequest
+from engine.core.commands import AnyRequest, DeadRequest, DueRequest, NamedRequest, ReadRequest
 from engine.core.lanes import Lane, Lanes
 from engine.core.queue import EligibleQueue
-from engine.core.records import Delivery
+from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 from engine.core.window import CLASSES, READ_CHUNK, Window
 
@@ -23,6 +24,7 @@ FAR_S = 60.0  # a read that is further off need not be waited for in memory
 RETRY_READ_S = 1.0  # a read that failed is asked for again after this
 DUE_READ = 32  # many of those read may not be due yet; while all are, the reads grow to this:
 DUE_READ_MOST = 128  # (they are not bounded in bytes)
+NAMED_READ = 32  # deliveries of one read by their ids, which memory's bounds do not hold back
 EVER_S = 100 * 365 * 86_400.0  # so far ahead is "any time", also for rows that a wrong clock wrote
 
 
@@ -109,8 +111,22 @@ class Reader:
     """Owner of the outstanding read, and of what is known of RETRYING deliveries in the store."""
 
     __slots__ = (
-        "_asked_due", "_due_limit", "_lanes", "_lanes_turn", "_longest_s", "_queue", "_rest_until",
-        "_retrying", "_starved_at", "_window", "beyond", "next_due", "no_more_dead", "outstanding",
+        "_asked_due",
+        "_due_limit",
+        "_lanes",
+        "_lanes_turn",
+        "_longest_s",
+        "_named_from",
+        "_queue",
+        "_rest_until",
+        "_retrying",
+        "_starved_at",
+        "_window",
+        "beyond",
+        "named",
+        "next_due",
+        "no_more_dead",
+        "outstanding",
         "state",
     )  # fmt: skip
 
@@ -133,6 +149,8 @@ class Reader:
         self._starved_at = 0, 0  # STARVED: what was held when an answer did not fit
         self._lanes_turn = True
         self._due_limit = DUE_READ
+        self._named_from = 0.0  # when to read by ids again: what was named is yet to be told
+        self.named: Ids = {}  # deliveries that are to be read by their ids
         self.no_more_dead = False  # archived: nothing is IN_DLQ any more
 
     # --- knowledge
@@ -179,6 +197,8 @@ class Reader:
         """Return True if nothing of an unordered destination is to be read, now or later."""
         if self.outstanding is not None or self.next_due is not None or self.beyond is not None:
             return False
+        if self.named:
+            return False
         return self._window.cursors == self._window.lasts
 
     def _meet(self, signal: ReadSignal) -> None:
@@ -223,7 +243,14 @@ class Reader:
                 self.leaves(due)
             if _looks_beyond(request):
                 self.beyond = rest_until
+            if isinstance(request, NamedRequest):
+                self.named.update(dict.fromkeys(request.ids))
         return outstanding
+
+    def name_again(self, identifier: str, now: float) -> None:
+        """Read a delivery by its id once more, after a while."""
+        self.named[identifier] = None
+        self._named_from = now + RETRY_READ_S
 
     def fed(self, *, progress: bool) -> None:
         """Note whether an answer found room: if not, nothing is read until some has come free."""
@@ -240,6 +267,8 @@ class Reader:
 
     def choose(self, now: float) -> AnyRequest | None:
         """Return the next read, if one is needed and there is room for its answer."""
+        if self.named and (request := self.choose_named(now)) is not None:
+            return request
         if self.state is not ReadState.IDLE and not self._becomes_idle(now):
             return None
         if self._lanes is None:
@@ -250,6 +279,25 @@ class Reader:
         if not self._lanes_turn:
             first, second = second, first
         return first() or second()
+
+    def choose_named(self, now: float) -> AnyRequest | None:
+        """Return the next read by ids, if one is needed. It needs no room: its answers are few."""
+        if not self.named or now < self._named_from:
+            return None
+        if not self._becomes_idle(now) and self.state is not ReadState.STARVED:
+            return None
+        ids = tuple(islice(self.named, NAMED_READ))
+        for identifier in ids:
+            del self.named[identifier]
+        return self._begin(Outstanding(NamedRequest(ids)), 0, 0)
+
+    def named_at(self, now: float) -> float | None:
+        """Return when deliveries are to be read by their ids although nothing happens before."""
+        if not self.named or self.outstanding is not None:
+            return None
+        resting = self.state is ReadState.RESTING
+        at = max(self._named_from, self._rest_until if resting else 0.0)
+        return at if at > now else None
 
     def choose_to_discard(self, now: float, *, quiet: bool) -> AnyRequest | None:
         """Return the next read of an archived destination; `quiet`: nothing else is under way."""
@@ -271,6 +319,10 @@ class Reader:
 
     def wake_at(self, now: float) -> float | None:
         """Return when a read is to be chosen although nothing happens before."""
+        named, other = self.named_at(now), self._other_at(now)
+        return other if named is None else named if other is None else min(named, other)
+
+    def _other_at(self, now: float) -> float | None:
         if self.outstanding is not None:
             return None
         if self.state is ReadState.RESTING and now < self._rest_until:

@@ -28,6 +28,7 @@ def take_out(delivery: Delivery, backlog: Backlog) -> Delivery:
     backlog.window.take(known)
     if backlog.lanes is not None:
         backlog.lanes.resume(known)
+        backlog.lanes.hold(known)
     return known
 
 

@@ -91,6 +91,17 @@ class Throttle:
                 return available
         return wanted
 
+    def allow_urgent(self, now: float, wanted: int) -> int:
+        """Return how many of `wanted` attempts that somebody asked for may begin now: they pass the
+        circuit and a Retry-After, not the rate."""
+        return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
+
+    def note_rate(self, now: float) -> None:
+        """Note that attempts that somebody asked for wait for the rate."""
+        if self.bucket is not None:
+            at = self.bucket.next_at(now)
+            self.opens_at = at if self.opens_at is None else min(self.opens_at, at)
+
     def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
         """Note attempts that begin; `in_flight`: how many there are now."""
         # One place is kept from replays: as many as there may be of those are as many as may be.

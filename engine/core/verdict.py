@@ -13,6 +13,7 @@ from engine.core.records import Attempt, Delivery, Outcome, Settlement
 from engine.core.schedule import exhausted, longest_wait_s, retry_at
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus, ErrorCategory
 
+CANCEL_MESSAGE = "cancelled"
 QUARANTINE_MESSAGE = "the delivery stopped its destination's actor again and again"
 
 
@@ -30,6 +31,8 @@ class DeliverySignal(IntEnum):
     POSTPONE = 8  # its wait was corrected: another clock or schedule had made it too long
     REQUEUE = 9  # out of the dead-letter queue, with a fresh schedule
     LATE_ARCHIVE = 10  # an attempt failed in an archived destination
+    CANCEL = 11  # somebody cancelled it: before an attempt, or after one that failed
+    HASTEN = 12  # somebody asked for its next attempt now
 
 
 class End(NamedTuple):
@@ -51,10 +54,11 @@ _WAITING: dict[DeliverySignal, End | None] = {
     _S.DRY_RUN: End(_D.DRY_RUN),
     _S.ARCHIVE: _DISCARDED,
     _S.QUARANTINE: _DEAD,
+    _S.CANCEL: _DISCARDED,
 }
 _BY_STATE: dict[DeliveryStatus, dict[DeliverySignal, End | None]] = {
     _D.PENDING: _WAITING,
-    _D.RETRYING: {**_WAITING, _S.POSTPONE: End(_D.RETRYING)},
+    _D.RETRYING: {**_WAITING, _S.POSTPONE: End(_D.RETRYING), _S.HASTEN: End(_D.RETRYING)},
     _D.DELIVERING: {
         **_SETTLED_FOR_GOOD,
         _S.SUCCESS: End(_D.DELIVERED),
@@ -62,6 +66,7 @@ _BY_STATE: dict[DeliveryStatus, dict[DeliverySignal, End | None]] = {
         _S.EXHAUSTION: _DEAD,
         _S.GONE: _DEAD,
         _S.LATE_ARCHIVE: _DISCARDED,
+        _S.CANCEL: _DISCARDED,
         _S.QUARANTINE: _DEAD,
     },
     _D.DELIVERED: _SETTLED_FOR_GOOD,
@@ -117,12 +122,16 @@ def failed(
     config: Destination,
     now: float,
     chance: float,
+    *,
+    cancelled: bool = False,
 ) -> Settlement:
     """Settle a failed attempt by the present configuration. Changes nothing in `delivery`."""
     number = delivery.attempt_count + 1
     retry = retry_at(config, number - delivery.schedule_start, now, chance)
     if config.status == DestinationStatus.ARCHIVED:
         signal = DeliverySignal.LATE_ARCHIVE
+    elif cancelled:
+        signal = DeliverySignal.CANCEL
     elif outcome.category == ErrorCategory.DESTINATION_GONE:
         signal = DeliverySignal.GONE
     elif retry is None:
@@ -140,7 +149,7 @@ def failed(
         dead_lettered=end.dlq is DlqStatus.IN_DLQ,
         error_category=outcome.category,
         response_status=outcome.status,
-        last_error=outcome.message,
+        last_error=CANCEL_MESSAGE if cancelled else outcome.message,
         at=now,
     )
 
@@ -148,21 +157,26 @@ def failed(
 def settled_unsent(
     delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
 ) -> Settlement:
-    """Settle without an attempt: exhaustion, dry run, archive, quarantine.
+    """Settle without an attempt: exhaustion, dry run, archive, quarantine, an order.
 
     Where no error is named the row keeps the one of its last attempt.
     """
     end = next_state(state, signal)
     quarantined = signal is DeliverySignal.QUARANTINE
+    messages = {
+        DeliverySignal.QUARANTINE: QUARANTINE_MESSAGE,
+        DeliverySignal.CANCEL: CANCEL_MESSAGE,
+    }
     return Settlement(
         delivery=delivery,
         status=end.status,
         attempt=None,
         expects=delivery.attempt_count,
+        next_attempt_at=delivery.next_attempt_at if end.status is DeliveryStatus.RETRYING else None,
         dlq_status=delivery.dlq_status if end.dlq is None else end.dlq,
         dead_lettered=end.dlq is DlqStatus.IN_DLQ,
         error_category=ErrorCategory.INTERNAL if quarantined else None,
-        last_error=QUARANTINE_MESSAGE if quarantined else None,
+        last_error=messages.get(signal),
         at=now,
     )
 

@@ -259,6 +259,11 @@ class BacklogStore(Protocol):
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
         """Deliveries that are IN_DLQ, for discarding when their destination is archived."""
 
+    async def read_named(
+        self, environment: int, destination: str, deliveries: Sequence[str]
+    ) -> list[Delivery]:
+        """Those of some deliveries of a destination that are PENDING or RETRYING."""
+
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
         """The last snapshot of each actor (environment, destination), in the order asked for; None for
         one that has none."""

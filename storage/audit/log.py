@@ -6,6 +6,7 @@ import msgspec
 
 from engine.log.observability import AuditFilter, AuditPage, AuditReach
 from engine.model.configuration import AuditEntry
+from storage.audit.entries import entry_arrays, entry_columns, values
 from storage.database.bridge import Pool
 from storage.log.walk import Step, found, id_bounds, step_statement, stream, walk
 
@@ -27,8 +28,15 @@ _OF_WORKSPACE = """
     ) x"""
 
 
+# An entry by itself, about what no row of configuration shows.
+_WRITE = f"""
+INSERT INTO audit_log ({entry_columns()})
+SELECT * FROM unnest({entry_arrays(1)})
+ON CONFLICT (workspace, id) DO NOTHING"""  # noqa: S608 - constants
+
+
 class PostgresAudit:
-    """`engine.log.observability.AuditLog` on the pool."""
+    """`engine.log.observability.AuditLog` and `engine.control.deliveries.AuditTrail` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -63,6 +71,10 @@ class PostgresAudit:
             take, low, high, limit, streams=len(streams), filtered=len(given) > 1, by_days=False
         )
         return AuditPage([_entry(row) for row in rows], rest)
+
+    async def write(self, entry: AuditEntry) -> None:
+        """Add an entry; see the port."""
+        await self._pool.fetch(_WRITE, *([value] for value in values(entry)))
 
     async def entry(self, reach: AuditReach, workspace: str, entry: str) -> AuditEntry | None:
         """Return one entry of a workspace; see the port."""

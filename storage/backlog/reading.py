@@ -130,6 +130,14 @@ FROM (
     ORDER BY d.destination, d.trouble, d.id LIMIT $3::integer
 ) d {EVENT_OF}
 ORDER BY d.id"""  # noqa: S608 - constants
+_NAMED = f"""
+SELECT {WAITING_COLUMNS}
+FROM unnest($3::uuid[]) w (id)
+CROSS JOIN LATERAL (
+    SELECT * FROM deliveries d
+    WHERE d.environment = $1::integer AND d.id = w.id AND d.destination = $2::uuid
+      AND d.status = ANY($4::smallint[]) LIMIT 1
+) d {EVENT_OF}"""  # noqa: S608 - constants
 _FIRST_RETRY = """
 SELECT (SELECT min(q.seq) FROM (
             SELECT d.seq FROM deliveries d
@@ -262,6 +270,15 @@ class PostgresBacklog:
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
         """What is IN_DLQ, oldest first; see the port."""
         return deliveries_of(await self._pool.fetch(_DEAD, environment, destination, limit))
+
+    async def read_named(
+        self, environment: int, destination: str, deliveries: Sequence[str]
+    ) -> list[Delivery]:
+        """Those that wait, of some deliveries; see the port."""
+        named = list(deliveries)
+        return deliveries_of(
+            await self._pool.fetch(_NAMED, environment, destination, named, _PENDING_OR_RETRYING)
+        )
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
         """The last snapshot of each actor, None where there is none; see the port."""

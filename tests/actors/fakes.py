@@ -248,6 +248,18 @@ class FakeStore:
         dead = [row for row in self.of(destination) if row.dlq_status is DlqStatus.IN_DLQ]
         return [self._read(row) for row in dead[:limit]]
 
+    async def read_named(
+        self, environment: int, destination: str, deliveries: Sequence[str]
+    ) -> list[Delivery]:
+        """Those that wait, of some deliveries."""
+        await self._answer("read_named")
+        return [
+            self._read(row)
+            for row in self.of(destination)
+            if row.delivery.id in deliveries
+            and row.status in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
+        ]
+
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
         """The last snapshot of each."""
         await self._answer("read_snapshots")

@@ -27,10 +27,12 @@ from api.openapi.operations import OCTETS
 from api.services import Services
 from api.shares import shares_of
 from api.table import ROUTES, openapi_json
+from engine.actors.awaited import Awaited
 from engine.actors.reports import AT_REST, DestinationReport, Totals
 from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
 from engine.control.customers import CustomerCommands, QuotaCheck
+from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
 from engine.control.dlq import DeadLetterCommands
 from engine.control.inference import Inference
@@ -47,6 +49,7 @@ from engine.control.transforms import TransformCommands
 from engine.control.workspace_settings import SettingsCommands
 from engine.control.writer import ConfigurationWriter
 from engine.core.destination import Destination
+from engine.core.orders import Order
 from engine.core.records import Attempt, Delivery, Outcome
 from engine.core.vocabulary import Environment, Scope
 from engine.filters.failures import FilterFailures
@@ -267,12 +270,16 @@ class FakeDirectory:
     configured: list[Destination] = field(default_factory=list)
     flying: set[str] = field(default_factory=set)
     report: DestinationReport = RESTING
+    awaited: Awaited = field(default_factory=Awaited)
 
     def configure(self, destination: Destination) -> None:
         self.configured.append(destination)
 
     def health(self, destination: str) -> DestinationReport:
         return self.report
+
+    def order(self, destination: str, order: Order, deliveries: Sequence[str]) -> None:
+        pass
 
     def delivering(self, ids: Iterable[str]) -> set[str]:
         return self.flying & set(ids)
@@ -429,6 +436,19 @@ class House:
                 PostgresDeadLetters(self.bridge.pool),
                 PostgresRequeue(self.bridge.connection(INTAKE), Ownership()),
                 NoAdmission(),
+                self.writer,
+            ),
+            deliveries=DeliveryCommands(
+                self.log,
+                self.directory,
+                DeadLetterCommands(
+                    self.log,
+                    PostgresDeadLetters(self.bridge.pool),
+                    PostgresRequeue(self.bridge.connection(INTAKE), Ownership()),
+                    NoAdmission(),
+                    self.writer,
+                ),
+                PostgresAudit(self.bridge.pool),
                 self.writer,
             ),
             dead_letter_log=PostgresDeadLetterLog(self.bridge.pool),

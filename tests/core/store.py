@@ -3,7 +3,7 @@
 from copy import copy
 from dataclasses import dataclass, field
 
-from engine.core.commands import AnyRequest, DeadRequest, DueRequest
+from engine.core.commands import AnyRequest, DeadRequest, DueRequest, NamedRequest
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus, DlqStatus
 
@@ -100,6 +100,8 @@ class Store:
         if isinstance(request, DeadRequest):
             dead = [row.read() for row in self.rows.values() if row.dlq is DlqStatus.IN_DLQ]
             return dead[: request.limit], 0, {}, True
+        if isinstance(request, NamedRequest):
+            return [row.read() for row in rows if row.delivery.id in request.ids], 0, {}, True
         wanted = UNSETTLED if request.ordered else (DeliveryStatus.PENDING,)
         found: list[Delivery] = []
         skipped: dict[str, int] = {}

@@ -4,6 +4,7 @@ from random import Random
 
 import pytest
 
+from engine.core.orders import Order
 from engine.core.vocabulary import DeliveryClass, DestinationStatus, Ordering
 from tests.core.world import OUTCOMES, World, a_world
 
@@ -54,6 +55,8 @@ def happen(world: World, chance: Random) -> None:
         world.crash_actor([OUTCOMES[chance.choice(list(OUTCOMES))](world.now)])
     elif pick < 0.989:
         world.quarantine(chance.randrange(1000))
+    elif pick < 0.993:
+        world.order(chance.randrange(1000), chance.choice(list(Order)))
     elif chance.random() < 0.4:
         step = chance.choice([0, 0, 1, 60, -3600, 40_000_000, -40_000_000])
         world.crash(step, chance.choice([0, 1, 3]))

@@ -12,10 +12,12 @@ from engine.core.commands import (
     Commands,
     DueRequest,
     MemoryLimits,
+    NamedRequest,
     ReadRequest,
 )
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
+from engine.core.orders import Order
 from engine.core.records import Delivery, Outcome, Settlement
 from engine.core.schedule import longest_delay_s
 from engine.core.vocabulary import (
@@ -59,6 +61,8 @@ class World:
     mark: int = 0  # the backlog row's low_seq
     asleep: float | None = None  # passivated until then (inf: until something happens)
     quarantined: set[str] = field(default_factory=set)
+    cancelled: dict[str, int] = field(default_factory=dict)  # attempts that may still begin
+    hastened: set[str] = field(default_factory=set)  # may pass the schedule and a Retry-After once
     sent_under: dict[str, Ordering] = field(default_factory=dict)
     first_successes: dict[str, list[int]] = field(default_factory=dict)
     succeeded: set[str] = field(default_factory=set)
@@ -67,6 +71,7 @@ class World:
     paused_until: float = 0.0
     gone: bool = False
     passing: bool = False  # the machine only judges late outcomes
+    ordered: set[str] = field(default_factory=set)  # of this machine
     last_seq: int = 0
     requeued: int = 0
     sent: int = 0
@@ -124,7 +129,8 @@ class World:
             self._sent(delivery)
         if commands.read is not None:
             assert self.reading is None, "one read at a time"
-            assert self.config.status is not DestinationStatus.DISABLED
+            named = isinstance(commands.read, NamedRequest)
+            assert named or self.config.status is not DestinationStatus.DISABLED
             self.reading, self.answer = commands.read, None
         if commands.snapshot:
             self.snapshot = self.machine.snapshot()
@@ -146,6 +152,10 @@ class World:
 
     def _sent(self, delivery: Delivery) -> None:
         self._check_send(delivery)
+        self.hastened.discard(delivery.id)
+        if delivery.id in self.cancelled:
+            self.cancelled[delivery.id] -= 1
+            assert self.cancelled[delivery.id] >= 0, "sent although it was cancelled"
         self.in_flight[delivery.id] = delivery
         self.sent_under[delivery.id] = self.config.ordering
         self.sent += 1
@@ -172,6 +182,8 @@ class World:
             self.machine.loaded(request, deliveries, through, skipped, end, self.now)
         elif isinstance(request, DueRequest):
             self.machine.due(request, deliveries, self.now)
+        elif isinstance(request, NamedRequest):
+            self.machine.named(request, deliveries, self.now)
         else:
             self.machine.dead(request, deliveries, self.now)
         self._check_state()
@@ -223,6 +235,27 @@ class World:
         self.quarantined.add(delivery.id)
         self.machine.quarantine(delivery, self.now)
         self._check_state()
+
+    def order(self, index: int, order: Order) -> None:
+        """Ask something of a delivery that was accepted, wherever it is, even if it has ended."""
+        ids = list(self.store.rows)
+        if not ids or self.asleep is not None:
+            return
+        identifier = ids[index % len(ids)]
+        self.machine.order(order, (identifier,), self.now)
+        self.ordered.add(identifier)
+        if identifier not in self.store.open or self.config.status is DestinationStatus.ARCHIVED:
+            return
+        row = self.store.open[identifier]
+        if order is Order.CANCEL:
+            ending = identifier in self.machine.uncommitted
+            self.cancelled[identifier] = 0 if ending or identifier in self.in_flight else 1
+            self.hastened.discard(identifier)
+        else:
+            self.cancelled.pop(identifier, None)  # the later order counts
+            if identifier not in self.in_flight:
+                self.hastened.add(identifier)
+                row.not_before = row.after_commit = 0.0
 
     def record(self, count: int) -> None:
         """Make settlements durable, in order."""
@@ -449,7 +482,8 @@ class World:
         used = row.attempt_count - row.delivery.schedule_start
         assert used <= len(config.retry_schedule_s), "more attempts than the schedule has"
         assert self.now >= row.not_before - 1e-6, f"{row.not_before - self.now} s early"
-        assert self.now >= self.paused_until - 1e-6, "sent before Retry-After"
+        urgent = delivery.id in self.hastened
+        assert urgent or self.now >= self.paused_until - 1e-6, "sent before Retry-After"
         assert len(self.in_flight) < config.concurrency
         lane = self._lane(delivery)
         if lane is not None:
@@ -471,6 +505,7 @@ class World:
         count, size = held(self.machine)
         # What is quarantined is taken in, wherever it was.
         surplus = self.quarantined & set(self.machine.uncommitted)
+        surplus |= self.ordered  # nor are the bounds kept by what is asked for by its id
         assert 0 <= count <= self.limits.deliveries + len(surplus)
         archived = self.config.status is DestinationStatus.ARCHIVED  # takes whole answers in
         assert 0 <= size <= self.limits.bytes + 3_000 * (len(surplus) + 32 * archived)
@@ -518,6 +553,8 @@ class World:
     def _succeed(self, snapshot: bytes | None) -> None:
         """Bring a fresh machine about from the store, as an actor does."""
         self.reading = self.answer = None
+        self.cancelled.clear()  # who asked asks again
+        self.ordered.clear()
         self.snapshot = snapshot
         self.wake_at = None
         self.machine = DestinationMachine(self.config, self.limits, self.now, self.chance, snapshot)

@@ -83,6 +83,7 @@ class Shelf:
             "files": self.file,
             "downloads": self.token,
             "deliveries": self.delivery,
+            "waiting deliveries": self.waiting,
             "replay-jobs": self.replay,
             "dlq": self.dead,
             "schemas": self.schema,
@@ -158,6 +159,13 @@ class Shelf:
         delivery = {"retrySchedule": [], "timeoutMs": 1000}
         return await self._sent(owner, await self.destination(owner, DEAD, delivery=delivery))
 
+    async def waiting(self, owner: Owner) -> str:
+        """A delivery that waits for its next attempt."""
+        delivery = {"retrySchedule": [3600], "timeoutMs": 1000}
+        return await self._sent(
+            owner, await self.destination(owner, DEAD, delivery=delivery), "RETRYING"
+        )
+
     async def replay(self, owner: Owner) -> str:
         """A job that cannot end: its one destination is disabled."""
         destination = await self.destination(owner)
@@ -217,13 +225,14 @@ class Shelf:
         assert (await owner.api("POST", path, {}, check=False)).status == 200
         return version
 
-    async def _sent(self, owner: Owner, destination: str) -> str:
-        """Return a delivery to a destination that has ended."""
+    async def _sent(self, owner: Owner, destination: str, *states: str) -> str:
+        """Return a delivery to a destination that has ended, or is in one of `states`."""
+        states = states or ("DELIVERED", "FAILED")
         event_type = f"sent.{self._next()}"
         await self.rule(owner, event_type, destination)
         event = await self.event(owner, event_type)
         found = await self._house.until(
-            owner.api, f"/events/{event}/deliveries", lambda page: _ended(page["items"])
+            owner.api, f"/events/{event}/deliveries", lambda page: _are(page["items"], states)
         )
         (delivery,) = (item["id"] for item in found["items"])
         owner.ids.add(delivery)
@@ -234,8 +243,8 @@ class Shelf:
         return self._count
 
 
-def _ended(items: list[dict[str, Any]]) -> bool:
-    return bool(items) and all(item["status"] in ("DELIVERED", "FAILED") for item in items)
+def _are(items: list[dict[str, Any]], states: tuple[str, ...]) -> bool:
+    return bool(items) and all(item["status"] in states for item in items)
 
 
 async def open_owners(house: ServiceHouse) -> dict[str, Owner]:

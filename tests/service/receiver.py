@@ -34,6 +34,7 @@ class Receiver:
     port: int = 0
     answer: Callable[[Received], int] = lambda _: 204
     says: Callable[[Received], bytes] = lambda _: b""
+    header: bytes = b""  # a line of each answer's head
     hold: trio.Event | None = None  # no answer before it is set
     received: list[Received] = field(default_factory=list)
     _grew: trio.Event = field(default_factory=trio.Event)
@@ -81,8 +82,9 @@ class Receiver:
                 if self.hold is not None:
                     await self.hold.wait()
                 said = self.says(request)
-                head_of_answer = b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n"
-                await stream.send_all(head_of_answer % (status, len(said)) + said)
+                head_of_answer = b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n%s\r\n"
+                line = self.header + b"\r\n" if self.header else b""
+                await stream.send_all(head_of_answer % (status, len(said), line) + said)
         except trio.BrokenResourceError:
             pass
         finally:

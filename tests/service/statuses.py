@@ -143,6 +143,8 @@ TARGETS = {
     "POST /schemas/{id}/deprecate": "/schemas/{active}/deprecate",
     "POST /transform-scripts/{id}/unpublish": "/transform-scripts/{live_script}/unpublish",
     "DELETE /transform-scripts/{id}": "/transform-scripts/{spare_script}",
+    "POST /deliveries/{id}/retry": "/deliveries/{waiting}/retry",
+    "POST /deliveries/{id}/cancel": "/deliveries/{waiting}/cancel",
     "POST /replay-jobs/{id}/cancel": "/replay-jobs/{running}/cancel",
     "DELETE /api-keys/{id}": "/api-keys/{spare_key}",
     "GET /observability/throughput": "/observability/throughput?environment=DEVELOPMENT",
@@ -358,6 +360,16 @@ PARTICULAR = [
         status=409,
         code="conflict",
         target="/files/{pending_file}/content",
+    ),
+    *(
+        Case(
+            operation=f"POST /deliveries/{{id}}/{verb}",
+            status=409,
+            code="conflict",
+            target=f"/deliveries/{{delivery}}/{verb}",
+            body={},
+        )
+        for verb in ("retry", "cancel")
     ),
     Case(
         operation="POST /replay-jobs",

@@ -166,6 +166,15 @@ class World:
             lambda page: page["items"][0]["status"] == "DELIVERED",
         )
         self.ids["delivery"] = page["items"][0]["id"]
+        waits = {"retrySchedule": [3600]}
+        target = await destination(api, url, ["waits"], delivery=waits)
+        await post(api, "waits")
+        page = await self.house.until(
+            api,
+            f"/destinations/{target}/deliveries",
+            lambda page: page["items"] and page["items"][0]["status"] == "RETRYING",
+        )
+        self.ids["waiting"] = page["items"][0]["id"]
 
     async def _schemas(self) -> None:
         strict = {"type": "object", "required": ["n"]}

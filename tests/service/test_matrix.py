@@ -83,6 +83,8 @@ BODIES: dict[Named, Body] = {
 }
 # Where an action needs its thing in a state of its own.
 STATES = {
+    ("POST", "/deliveries/{id}/retry"): "waiting deliveries",
+    ("POST", "/deliveries/{id}/cancel"): "waiting deliveries",
     ("POST", "/schemas/{id}/deprecate"): "active schemas",
     ("POST", "/transform-scripts/{id}/unpublish"): "live scripts",
 }

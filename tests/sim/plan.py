@@ -82,6 +82,9 @@ BREAK_SHARE = 0.15
 AIMED_SHARE = 0.6  # of the kills of a busy history
 AIMED_MOST = 40  # groups of outcomes, of which one is the last
 LEAVES_AFTER_S = 0.3  # of idle actors there: sooner than some answers are heard
+# Have people who want single deliveries sent now, or no more.
+ORDERS_SHARE = 0.3
+ORDERS_MOST = 8
 # Of longer histories it would cost too much: idle actors are looked for all the time.
 HASTY_S = 60.0
 
@@ -206,7 +209,7 @@ def draw(seed: int) -> Plan:
         destinations=destinations,
         posts=_posts(chance, span_s, wanted, faults, dense=dense)
         + _large_posts(stream(seed, "large"), span_s, wanted, faults),
-        wishes=_wishes(chance, span_s, wanted),
+        wishes=_wishes(chance, span_s, wanted, stream(seed, "orders")),
         strikes=_strikes(chance, span_s, faults, stream(seed, "aim") if busy else None)
         + _breaks(stream(seed, "breaks")),
         bounds=_bounds(chance, faults, dense=dense, hasty=busy and span_s <= HASTY_S),
@@ -318,7 +321,9 @@ def _item(chance: Random, number: int, keys: bool, faults: frozenset[str]) -> It
     )
 
 
-def _wishes(chance: Random, span_s: float, wanted: frozenset[str]) -> tuple[Wish, ...]:
+def _wishes(
+    chance: Random, span_s: float, wanted: frozenset[str], orders: Random
+) -> tuple[Wish, ...]:
     numbers = {"patch": 4, "switch": 4, "archive": 1, "rotate": 3, "rules": 3, "requeue": 4,
                "discard": 2, "replay": 2}  # fmt: skip
     wishes = [
@@ -327,6 +332,11 @@ def _wishes(chance: Random, span_s: float, wanted: frozenset[str]) -> tuple[Wish
         if kind in wanted
         for _ in range(chance.randint(1, most))
     ]
+    if orders.random() < ORDERS_SHARE:
+        wishes += [
+            Wish(orders.uniform(1, span_s), kind, orders.randrange(100), orders.randrange(1 << 30))
+            for kind in orders.choices(("hasten", "withdraw"), k=ORDERS_MOST)
+        ]
     return tuple(sorted(wishes, key=lambda wish: wish.at))
 
 

@@ -18,6 +18,7 @@ from engine.actors.waker import Waker
 from engine.control.audit import Principal
 from engine.control.commands import CommandQueue
 from engine.control.customers import QuotaCheck
+from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands, Disabled
 from engine.control.dlq import DeadLetterCommands
 from engine.control.loading import Loader
@@ -205,6 +206,9 @@ class Process:
         )
         self.dead_letters = DeadLetterCommands(
             NO_LOG, stores.dead, stores.requeue, self.intake.entries, self.writer
+        )
+        self.deliveries = DeliveryCommands(
+            stores.log, self.directory, self.dead_letters, stores.log, self.writer
         )
         self.replays = ReplayCommands(
             stores.jobs, stores.destinations, self.writer, self.runner, Visibility(plans, now)

@@ -95,9 +95,10 @@ class Answered(Fact, frozen=True):
 
 
 class Asked(Fact, frozen=True):
-    """A caller asked for something else: `requeue`, `discard`, `replay`, `cancel`, `patch`, `create`,
-    `rotate`, `rule`, `unrule`. `of`: the destination, rule or job, where there is one yet;
-    `deliveries`: the ids that were named; `wanted`: the fields, as JSON."""
+    """A caller asked for something else: `requeue`, `discard`, `replay`, `cancel`, `hasten` and
+    `withdraw` (a delivery that waits), `patch`, `create`, `rotate`, `rule`, `unrule`. `of`: the
+    destination, rule or job, where there is one yet; `deliveries`: the ids that were named; `wanted`: the
+    fields, as JSON."""
 
     request: int
     process: int

@@ -19,6 +19,7 @@ from engine.model.errors import Refusal
 from engine.ports import StoreAwayError
 from tests.sim.plan import PATTERNS, SCHEDULES_S, NewDestination, Wish
 from tests.sim.process import CALLER, Process
+from tests.sim.store.stored import WAITING
 from tests.sim.trace import Asked, Told
 from tests.sim.world import ONLY
 
@@ -137,6 +138,8 @@ class Wishes:
             "requeue": self._requeue,
             "discard": self._discard,
             "replay": self._replay,
+            "hasten": self._hasten,
+            "withdraw": self._withdraw,
         }
         await changes[wish.kind](of, chance)
 
@@ -233,6 +236,33 @@ class Wishes:
             await many(CALLER, of.environment, which, {})
 
         await self._ask(kind, of.environment, work, of="" if named else of.id, deliveries=named)
+
+    async def _hasten(self, of: Known, chance: Random) -> None:
+        for identifier in self._waiting(of, chance):
+
+            async def retry(process: Process, identifier: str = identifier) -> None:
+                await process.deliveries.retry(CALLER, of.environment, identifier, None)
+
+            await self._ask("hasten", of.environment, retry, deliveries=(identifier,))
+
+    async def _withdraw(self, of: Known, chance: Random) -> None:
+        for identifier in self._waiting(of, chance):
+
+            async def cancel(process: Process, identifier: str = identifier) -> str | None:
+                """Return its id where it was discarded before the caller was told."""
+                entry = await process.deliveries.cancel(CALLER, of.environment, identifier, None)
+                return identifier if entry.dlq_status is DlqStatus.DISCARDED else None
+
+            await self._ask("withdraw", of.environment, cancel, deliveries=(identifier,))
+
+    def _waiting(self, of: Known, chance: Random) -> list[str]:
+        """Return some of what a list of a destination's deliveries shows as PENDING or RETRYING."""
+        listed = [
+            row.id
+            for row in self._world.database.tables.deliveries.values()
+            if row.destination == of.id and row.status in WAITING
+        ]
+        return chance.sample(listed, min(len(listed), chance.choice((1, 2, 4))))
 
     async def _look_for_dead(self, of: Known) -> None:
         """Watch the list, so as to be there as soon as something dies."""

@@ -57,6 +57,11 @@ async def read_rest(world: World) -> None:
     await twins.call(
         "read dead", lambda ports: ports.backlog.read_dead(environment, destination, limit)
     )
+    waiting = [row.id for row in world.tables.deliveries.values()]
+    named = random.sample(waiting, min(len(waiting), 5))
+    await twins.call(
+        "read named", lambda ports: ports.backlog.read_named(environment, destination, named)
+    )
     some = random.sample(world.destinations, random.randrange(1, len(world.destinations) + 1))
     actors = [(environment, each) for each in some]
     await twins.call("read snapshots", lambda ports: ports.backlog.read_snapshots(actors))

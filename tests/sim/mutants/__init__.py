@@ -4,7 +4,7 @@ A mutant that survives says that the oracle or the world is blind to something.
 """
 
 from tests.sim.mutants.commits import DATABASE, ENTRANCE, INTAKE, RECORDER, SIGNING
-from tests.sim.mutants.core import BACKLOG, GATES, LANES, SCHEDULE
+from tests.sim.mutants.core import BACKLOG, GATES, LANES, ORDERS, SCHEDULE
 from tests.sim.mutants.large import HANDS, PARTS
 from tests.sim.mutants.planting import Mutant
 from tests.sim.mutants.shell import ACTORS, DIRECTORY
@@ -12,7 +12,7 @@ from tests.sim.mutants.shell import ACTORS, DIRECTORY
 MUTANTS: dict[str, Mutant] = {
     each.name: each
     for each in (
-        *(*SCHEDULE, *GATES, *BACKLOG, *LANES, *ACTORS, *DIRECTORY),
+        *(*SCHEDULE, *GATES, *BACKLOG, *ORDERS, *LANES, *ACTORS, *DIRECTORY),
         *(*INTAKE, *RECORDER, *ENTRANCE, *SIGNING, *DATABASE),
         *(*PARTS, *HANDS),
     )

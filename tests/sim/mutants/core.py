@@ -1,11 +1,13 @@
 """Bugs in the pure core: schedule, circuit, throttle, backlog, lanes, reads."""
 
-from engine.core import circuit, machine, verdict
+from engine.core import circuit, machine, picker, verdict
 from engine.core.backlog import Backlog
 from engine.core.circuit import Circuit
 from engine.core.discarder import Discarder
 from engine.core.lanes import Lanes
 from engine.core.machine import DestinationMachine
+from engine.core.orders import Orders
+from engine.core.picker import Picker
 from engine.core.reader import Outstanding, Reader
 from engine.core.throttle import Throttle, TokenBucket
 from engine.core.window import Window
@@ -31,7 +33,7 @@ SCHEDULE = (
         "one attempt too many",
         "A delivery whose schedule is used up is tried once more.",
         (verdict, "retry_at", "failures > len(schedule)", "failures > len(schedule) + 1"),
-        (machine, "exhausted", "len(config.retry_schedule_s)", "1 + len(config.retry_schedule_s)"),
+        (picker, "exhausted", "len(config.retry_schedule_s)", "1 + len(config.retry_schedule_s)"),
         (verdict, "retry_at", "schedule[failures - 1]", "(*schedule, 1)[failures - 1]"),
     ),
     mutant(
@@ -100,8 +102,8 @@ GATES = (
         "one more in flight",
         "One attempt more than the destination's concurrency is begun.",
         (
-            DestinationMachine,
-            "_send",
+            Picker,
+            "pick",
             "min(may_send, width - len(in_flight))",
             "min(may_send, width + 1 - len(in_flight))",
         ),
@@ -227,6 +229,47 @@ BACKLOG = (
         "A requeued delivery is told while its death is uncommitted, and takes its place beside it.",
         (DestinationMachine, "arrive", "forget_former", "(lambda *_: None)"),
         needs="requeue",
+    ),
+)
+ORDERS = (
+    mutant(
+        "a cancelled attempt is retried",
+        "The order to cancel what is in flight is forgotten when its attempt fails.",
+        (Orders, "cancels", "self.open.pop(delivery.id, None) is Order.CANCEL", "False"),
+    ),
+    mutant(
+        "what is hastened overtakes its lane",
+        "A delivery that somebody asked for is taken for its lane's head.",
+        (Lanes, "is_first", "self._headed_by(self._lanes.get(key), delivery)", "True"),
+    ),
+    mutant(
+        "what is hastened passes the rate",
+        "A delivery that somebody asked for is sent although the rate is used up.",
+        (Throttle, "allow_urgent", "min(wanted, self.bucket.available(now))", "wanted"),
+        needs="rate",
+    ),
+    mutant(
+        "a row ordered after its end",
+        "A row that was read for an order is taken as it was although it changed meanwhile.",
+        (Orders, "named", "row is None or read.is_stale(row)", "row is None"),
+        (
+            Orders,
+            "named",
+            "identifier in self._in_flight or identifier in self._uncommitted",
+            "False",
+        ),
+    ),
+    mutant(
+        "a lane moves past a cancellation",
+        "The next of a lane is sent before the end of a delivery ahead of it is durable.",
+        (Lanes, "hold", "self._ending[delivery.id] = key", "pass"),
+        needs="kill",
+    ),
+    mutant(
+        "what is urgent is held twice",
+        "What was taken out of the store ahead of the cursor is taken again by the cursor.",
+        (Backlog, "_is_news", "identifier not in self.queue.urgent", "True"),
+        needs="small",
     ),
 )
 LANES = (

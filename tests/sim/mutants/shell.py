@@ -133,7 +133,7 @@ ACTORS = (
     mutant(
         "nobody is next after an end",
         "The end of the only attempt in flight lets nothing go that waits for it.",
-        (FastPath, "update", "any(queue.ready)", "False"),
+        (FastPath, "update", "queue.any_ready()", "False"),
     ),
     mutant(
         "the next attempt has the same number",

@@ -8,7 +8,7 @@ make a wait shorter by its jump, and nothing else may.
 from collections.abc import Iterator
 
 from tests.sim.oracle.crashes import condemned
-from tests.sim.oracle.lives import Requeues, may_be_between
+from tests.sim.oracle.lives import Requeues, asked_for, may_be_between
 from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sending, Sight
 from tests.sim.trace import AttemptRow, Configured, DeliveryRow
 
@@ -98,6 +98,7 @@ def _early(
 ) -> Iterator[str]:
     """Compare each attempt with the one before: the recorded one of the next lower number."""
     makers = {attempt.number: sight.maker(attempt) for attempt in sight.attempts.get(row.id, [])}
+    asked = asked_for(sight, row.id)
     start: int | None = 0  # attempts of former lives; None: not known
     for after in sorted(arrivals, key=lambda each: each.arrived.number):
         earlier = after.arrived.number - 1
@@ -107,6 +108,8 @@ def _early(
         before = min(mine, key=lambda each: each.end)
         if may_be_between(times, before.at, after.at):
             start = None
+        elif may_be_between(asked, before.at, after.at):
+            continue
         elif earlier > row.schedule_start:
             start = row.schedule_start
         if start is not None and earlier > start and before.heard:

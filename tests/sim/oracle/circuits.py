@@ -11,6 +11,7 @@ from itertools import groupby
 
 from msgspec import Struct
 
+from tests.sim.oracle.lives import asked_for
 from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sending, Sight
 
 FAILURES = 10
@@ -40,6 +41,8 @@ def judge(sight: Sight) -> Iterator[str]:
     for destination, sendings in sight.of_destination.items():
         if destination not in sight.destinations or len(sendings) < FAILURES:
             continue
+        if any(asked_for(sight, each.arrived.delivery) for each in sendings):
+            continue  # what somebody asked for passes an open circuit
         ordered = sorted(sendings, key=lambda each: (each.arrived.process, each.index))
         for _, mine in groupby(ordered, key=lambda each: each.arrived.process):
             yield from _process(sight, destination, list(mine))

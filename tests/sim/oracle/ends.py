@@ -84,7 +84,8 @@ def _failed(sight: Sight, row: DeliveryRow) -> Iterator[str]:
     if row.dlq_status == "DISCARDED":
         archived = any(version.status == "ARCHIVED" for version in versions)
         asked = any(
-            wish.asked.kind == "discard" and (not wish.asked.of or wish.asked.of == row.destination)
+            wish.asked.kind in ("discard", "withdraw")
+            and (not wish.asked.of or wish.asked.of == row.destination)
             for wish in sight.wishes
             if not wish.asked.deliveries or row.id in wish.asked.deliveries
         )

@@ -39,6 +39,16 @@ class Requeues:
         ]
 
 
+def asked_for(sight: Sight, delivery: str) -> list[tuple[float, float]]:
+    """Return when somebody may have had a delivery sent ahead of its schedule, as intervals in which that
+    begins: a lane's head or a rate may have kept it back for long after."""
+    return [
+        (wish.asked.at, inf)
+        for wish in sight.wishes
+        if wish.asked.kind == "hasten" and delivery in wish.asked.deliveries
+    ]
+
+
 def may_be_between(times: Sequence[tuple[float, float]], since: float, until: float) -> bool:
     """Whether a requeue may have been between two instants."""
     return any(asked <= until and told >= since for asked, told in times)

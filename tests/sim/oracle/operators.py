@@ -26,6 +26,27 @@ def judge(sight: Sight) -> Iterator[str]:
                 yield from _left_behind(sight, wish)
         elif wish.asked.kind == "discard":
             yield from _discarded(sight, wish, named, requeues)
+        elif wish.asked.kind == "withdraw":
+            yield from _discarded(sight, wish, wish.told.ids, requeues)
+            if not wish.told.ids:
+                yield from _sent_on(sight, wish)
+
+
+def _sent_on(sight: Sight, wish: Wish) -> Iterator[str]:
+    """What was cancelled while it was in flight is not attempted again, unless its process, or its actor,
+    began anew in between."""
+    process = sight.processes[wish.asked.process]
+    for delivery in wish.asked.deliveries:
+        row = sight.deliveries.get(delivery)
+        if row is None or row.dlq_status == "RETRIED_FROM_DLQ" or row.schedule_start:
+            continue
+        for sending in sight.of_delivery.get(delivery, []):
+            lived = sending.arrived.process == process.number and not any(
+                fault.kind == "crash" and fault.at >= wish.asked.at - DURABLE_S
+                for fault in sight.faults
+            )
+            if lived and sending.at > wish.end + NETWORK_S and sight.reigned(sending):
+                yield f"delivery {delivery} was attempted again after it was cancelled"
 
 
 def _requeued(sight: Sight, wish: Wish, named: Sequence[str]) -> Iterator[str]:

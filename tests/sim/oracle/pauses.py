@@ -8,6 +8,7 @@ the configuration, which may cut it short.
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from tests.sim.oracle.lives import asked_for, may_be_between
 from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sending, Sight
 
 CAP_S = 60.0
@@ -28,6 +29,9 @@ def judge(sight: Sight) -> Iterator[str]:
                 if sending.at >= until - SOON_S:
                     break
                 same = sending.arrived.process == ask.arrived.process
+                asked = asked_for(sight, sending.arrived.delivery)
+                if may_be_between(asked, ask.at, sending.at):
+                    continue
                 if same and not sight.changed(destination, ask.end, sending.at):
                     yield (
                         f"delivery {sending.arrived.delivery} was sent to {destination} "

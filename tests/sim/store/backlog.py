@@ -176,6 +176,23 @@ class SimulatedBacklog:
 
         return await self._pool.read("read dead", work)
 
+    async def read_named(
+        self, environment: int, destination: str, deliveries: Sequence[str]
+    ) -> list[Delivery]:
+        """Those that wait, of some deliveries; see the port."""
+
+        def work() -> list[Delivery]:
+            rows = (self._tables.deliveries.get((environment, each)) for each in deliveries)
+            return self._read(
+                [
+                    row
+                    for row in rows
+                    if row is not None and row.destination == destination and row.status in WAITING
+                ]
+            )
+
+        return await self._pool.read("read named", work)
+
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
         """The last snapshot of each actor; see the port."""
 

@@ -14,6 +14,7 @@ from tests.sim.store.ending import ending, mark_of
 from tests.sim.store.intake import SimulatedIntake
 from tests.sim.store.jobs import SimulatedJobs
 from tests.sim.store.large_intake import SimulatedLargeIntake
+from tests.sim.store.log import SimulatedLog
 from tests.sim.store.replays import SimulatedReplays
 from tests.sim.store.requeue import SimulatedRequeue
 from tests.sim.store.rules import SimulatedRules
@@ -49,6 +50,7 @@ class Stores:
     rules: SimulatedRules
     configuration: SimulatedConfiguration
     claims: SimulatedClaims
+    log: SimulatedLog
 
     async def take(self) -> int:
         """Take the database over by a statement; return the epoch."""
@@ -85,6 +87,7 @@ class Database:
             configuration.rules,
             configuration,
             SimulatedClaims(tables, pool),
+            SimulatedLog(tables, pool),
         )
 
     def take_over(self, process: int) -> int:

@@ -99,4 +99,29 @@ PLAIN: tuple[Plain, ...] = (
         ),
         paged=True,
     ),
+    Plain(
+        "retry",
+        "deliveries.retry",
+        help=(
+            "Retry a delivery now.\n\nA PENDING or RETRYING delivery is due now, ahead of its "
+            "schedule, which goes on from there. It passes an open circuit and a Retry-After "
+            "of its destination. It still waits for the head of its ordered lane, for the "
+            "destination's concurrency and rate limit, and while the destination is DISABLED. "
+            "One in the dead-letter queue is retried as by `POST /dlq/{deliveryId}/retry`. "
+            "409 where it was delivered or discarded: a replay sends its event again."
+        ),
+        arguments=(("delivery_id", "ID"),),
+    ),
+    Plain(
+        "cancel",
+        "deliveries.cancel",
+        help=(
+            "Cancel a delivery.\n\nA PENDING or RETRYING delivery becomes FAILED and DISCARDED, "
+            "with `lastError` `cancelled`, and its lane moves on. An attempt in flight ends "
+            "first; if it succeeds, the delivery is DELIVERED. An answer that shows "
+            "DELIVERING means that. 409 where the delivery has ended."
+        ),
+        arguments=(("delivery_id", "ID"),),
+        confirm="Cancel delivery {}?",
+    ),
 )

@@ -54,3 +54,27 @@ class AsyncDeliveries(AsyncResource):
         """
         query = query_of({"limit": limit, "cursor": cursor})
         return await self._send(Call("GET", at("deliveries", delivery_id, "attempts"), query))
+
+    async def retry(self, delivery_id: str) -> DeliveryItem:
+        """Retry a delivery now.
+
+        A PENDING or RETRYING delivery is due now, ahead of its schedule, which goes on from
+        there. It passes an open circuit and a Retry-After of its destination. It still waits
+        for the head of its ordered lane, for the destination's concurrency and rate limit,
+        and while the destination is DISABLED. One in the dead-letter queue is retried as by
+        `POST /dlq/{deliveryId}/retry`. 409 where it was delivered or discarded: a replay
+        sends its event again.
+        """
+        return await self._send(
+            Call("POST", at("deliveries", delivery_id, "retry"), body={}, repeatable=False)
+        )
+
+    async def cancel(self, delivery_id: str) -> DeliveryItem:
+        """Cancel a delivery.
+
+        A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with `lastError`
+        `cancelled`, and its lane moves on. An attempt in flight ends first; if it succeeds,
+        the delivery is DELIVERED. An answer that shows DELIVERING means that. 409 where the
+        delivery has ended.
+        """
+        return await self._send(Call("POST", at("deliveries", delivery_id, "cancel"), body={}))

@@ -1,0 +1,40 @@
+"""Awaited deliveries: those that callers gave an order for, and wait to see changed in the store."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import trio
+
+from engine.core.records import Settlement
+
+
+class Awaited:
+    """Owner of the events of callers who wait; false while there are none."""
+
+    def __init__(self) -> None:
+        self._events: dict[str, list[trio.Event]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
+    @contextmanager
+    def of(self, deliveries: Sequence[str]) -> Iterator[list[trio.Event]]:
+        """Give an event for each delivery, which is set when a settlement of it is durable."""
+        events = [trio.Event() for _ in deliveries]
+        for delivery, event in zip(deliveries, events, strict=True):
+            self._events.setdefault(delivery, []).append(event)
+        try:
+            yield events
+        finally:
+            for delivery, event in zip(deliveries, events, strict=True):
+                waiting = self._events.get(delivery)
+                if waiting is not None and event in waiting:
+                    waiting.remove(event)
+                    if not waiting:
+                        del self._events[delivery]
+
+    def settled(self, settlements: Iterable[Settlement]) -> None:
+        """Tell the callers of deliveries whose settlements are durable now."""
+        for settlement in settlements:
+            for event in self._events.pop(settlement.delivery.id, ()):
+                event.set()

@@ -1,0 +1,167 @@
+"""Commands on single deliveries that wait: retry one ahead of its schedule, or cancel it.
+
+The delivery's actor carries an order out; the caller hears of it when the store shows it. Where the actor
+begins anew in between, the order is given again.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import trio
+
+from engine.actors.awaited import Awaited
+from engine.control.audit import Principal
+from engine.control.dlq import DeadLetterCommands
+from engine.control.writer import ConfigurationWriter
+from engine.core.orders import Order
+from engine.core.vocabulary import DeliveryStatus, DlqStatus
+from engine.log.delivery_log import DeliveryEntry
+from engine.model.configuration import AuditEntry
+from engine.model.errors import Refusal
+from engine.model.instants import iso
+from engine.model.read_models import SessionCustomer
+
+PATIENCE_S = 5.0  # as ingestion waits for a group
+AGAIN_S = 1.0  # without a change in the store the order is given again
+
+_WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
+
+
+class Actors(Protocol):
+    """The actors of destinations, as orders reach them."""
+
+    awaited: Awaited
+
+    def order(self, destination: str, order: Order, deliveries: Sequence[str]) -> None:
+        """Give an order for deliveries of a destination; those that have ended are passed over."""
+
+    def delivering(self, deliveries: Iterable[str]) -> set[str]:
+        """Return which of these deliveries are in flight."""
+
+
+class Entries(Protocol):
+    """The delivery log, of which one row is read at a time."""
+
+    async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
+        """Return a delivery."""
+
+
+class AuditTrail(Protocol):
+    """Writes of the audit log about what no row of configuration shows."""
+
+    async def write(self, entry: AuditEntry) -> None:
+        """Add an entry, once however often it is written."""
+
+
+class DeliveryCommands:
+    """Gives orders for deliveries."""
+
+    def __init__(
+        self,
+        log: Entries,
+        actors: Actors,
+        dead_letters: DeadLetterCommands,
+        trail: AuditTrail,
+        writer: ConfigurationWriter,
+    ) -> None:
+        self._log = log
+        self._actors = actors
+        self._dead_letters = dead_letters
+        self._trail = trail
+        self._writer = writer
+
+    async def retry(
+        self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
+    ) -> DeliveryEntry:
+        """Have a delivery sent now, and return it. One that is IN_DLQ is requeued. `own` is the customer
+        whose browser asks.
+
+        Raises Refusal 404, and 409 where it was delivered, discarded or simulated.
+        """
+        found = await self._entry(environment, identifier, own)
+        if found.dlq_status is DlqStatus.IN_DLQ:
+            await self._dead_letters.retry(actor, environment, identifier, own)
+            return await self._entry(environment, identifier, own)
+        if found.status not in _WAITING:
+            raise Refusal(
+                "conflict",
+                f"The delivery has ended ({_end_of(found)}). Send its event again with a replay: "
+                "POST /replay-jobs with deliveryIds.",
+            )
+        due = None if found.next_attempt_at_ms is None else iso(found.next_attempt_at_ms)
+        changes = {"nextAttemptAt": {"from": due, "to": iso(self._writer.now_ms())}}
+        audit = self._writer.entry(actor, "delivery.retry", identifier, changes)
+        return await self._carried_out(found, Order.RETRY, audit, own)
+
+    async def cancel(
+        self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
+    ) -> DeliveryEntry:
+        """Have no further attempt of a delivery begin, and return it. One that is discarded already stays
+        so.
+
+        Raises Refusal 404, 409 where it has ended otherwise, and 503 where that cannot be written now.
+        """
+        found = await self._entry(environment, identifier, own)
+        if found.dlq_status is DlqStatus.DISCARDED:
+            return found
+        if found.dlq_status is DlqStatus.IN_DLQ:
+            raise Refusal(
+                "conflict",
+                "The delivery is in the dead-letter queue. Discard it there: POST /dlq/discard.",
+            )
+        if found.status not in _WAITING:
+            raise Refusal("conflict", f"The delivery has ended ({_end_of(found)}).")
+        changes = {"dlqStatus": {"from": None, "to": "DISCARDED"}}
+        audit = self._writer.entry(actor, "delivery.cancel", identifier, changes)
+        return await self._carried_out(found, Order.CANCEL, audit, own)
+
+    # --- inside
+
+    async def _entry(
+        self, environment: int, identifier: str, own: SessionCustomer | None
+    ) -> DeliveryEntry:
+        entry = await self._log.entry(environment, identifier)
+        if entry is None or (own is not None and entry.customer != own.external_id):
+            raise Refusal("not_found", "no such delivery")
+        return entry
+
+    async def _carried_out(
+        self, found: DeliveryEntry, order: Order, audit: AuditEntry, own: SessionCustomer | None
+    ) -> DeliveryEntry:
+        async def work() -> DeliveryEntry:
+            await self._trail.write(audit)
+            return await self._ordered(found, order, own)
+
+        return await self._writer.commands.run_beside(work)
+
+    async def _ordered(
+        self, found: DeliveryEntry, order: Order, own: SessionCustomer | None
+    ) -> DeliveryEntry:
+        until = trio.current_time() + PATIENCE_S
+        while found.status in _WAITING:
+            pending = found.status is DeliveryStatus.PENDING
+            with self._actors.awaited.of([found.id]) as (changed,):
+                self._actors.order(found.destination, order, [found.id])
+                if order is Order.RETRY and pending:
+                    return found  # nothing of its row changes before its attempt ends
+                with trio.move_on_after(AGAIN_S):
+                    await changed.wait()
+            found = await self._entry(found.environment, found.id, own)
+            late = trio.current_time() >= until
+            if order is Order.RETRY or (late and self._flies(found)):
+                return found  # what is in flight is cancelled when its attempt ends
+            if late and found.status in _WAITING:
+                raise Refusal(
+                    "overloaded",
+                    "The delivery was not cancelled in time. Repeat the request.",
+                    (),
+                    1,
+                )
+        return found
+
+    def _flies(self, found: DeliveryEntry) -> bool:
+        return bool(self._actors.delivering([found.id]))
+
+
+def _end_of(found: DeliveryEntry) -> str:
+    return "DISCARDED" if found.dlq_status is DlqStatus.DISCARDED else found.status.name

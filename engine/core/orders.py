@@ -1,0 +1,145 @@
+"""Orders: what people ask of single deliveries that wait. One is to be sent now, or is cancelled.
+
+An order is carried out at once where its delivery waits in memory. A delivery in the store is read by its
+id first. One that is in flight, or whose outcome is not durable yet, keeps its order until then.
+"""
+
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+
+from engine.core.backlog import Backlog
+from engine.core.commands import NamedRequest
+from engine.core.reader import Outstanding
+from engine.core.records import Delivery, Ids
+from engine.core.recovery import take_out
+from engine.core.verdict import DeliverySignal, waiting_state
+from engine.core.vocabulary import DeliveryStatus
+
+EndUnsent = Callable[[Delivery, DeliveryStatus, DeliverySignal, float], None]
+
+
+class Order(IntEnum):
+    """What is asked of a delivery."""
+
+    RETRY = 0  # it is due now, ahead of its schedule, and passes the circuit and a Retry-After
+    CANCEL = 1  # no attempt of it begins any more: FAILED and DISCARDED
+
+
+class Orders:
+    """Owner of the orders that are not carried out yet."""
+
+    __slots__ = ("_backlog", "_correcting", "_end_unsent", "_in_flight", "_uncommitted", "open")
+
+    def __init__(
+        self,
+        backlog: Backlog,
+        in_flight: dict[str, Delivery],
+        uncommitted: dict[str, Delivery],
+        correcting: Ids,
+        end_unsent: EndUnsent,
+    ) -> None:
+        self._backlog = backlog
+        self._in_flight = in_flight
+        self._uncommitted = uncommitted
+        self._correcting = correcting
+        self._end_unsent = end_unsent
+        self.open: dict[str, Order] = {}
+
+    def give(self, order: Order, deliveries: Iterable[str], now: float) -> None:
+        """Take an order for deliveries, by their ids. The latest order counts."""
+        ids = dict.fromkeys(deliveries)
+        held = {each.id: each for each in self._backlog.waiting() if each.id in ids}
+        for identifier in ids:
+            self.open[identifier] = order
+            if identifier in held:
+                self._carry_out(held[identifier], now)
+            elif identifier in self._in_flight:
+                if order is Order.RETRY:
+                    del self.open[identifier]  # it is being sent
+            elif identifier not in self._uncommitted:
+                self._backlog.reader.named[identifier] = None
+
+    def give_again(self, delivery: str, now: float) -> None:
+        """Take the order for a delivery anew, if there is one, now that its corrected wait is durable."""
+        if delivery in self.open:
+            self.give(self.open[delivery], (delivery,), now)
+
+    def named(
+        self, request: NamedRequest, read: Outstanding, deliveries: list[Delivery], now: float
+    ) -> None:
+        """Take the answer of a NamedRequest: the rows of those that still wait."""
+        backlog, window = self._backlog, self._backlog.window
+        rows = {delivery.id: delivery for delivery in deliveries}
+        held = {each.id: each for each in backlog.waiting() if each.id in request.ids}
+        for identifier in request.ids:
+            row = rows.get(identifier)
+            if identifier in self._in_flight or identifier in self._uncommitted:
+                continue  # the end of that carries the order out
+            if identifier in held:
+                self._carry_out(held[identifier], now)
+            elif row is None or read.is_stale(row):
+                self.open.pop(identifier, None)
+            elif row.seq > window.lasts[window.group_of[row.queue]]:
+                backlog.reader.name_again(identifier, now)  # it is committed, and yet to be told
+            else:
+                self._carry_out(row, now, stored=True)
+
+    def after_commit(self, delivery: Delivery, now: float) -> bool:
+        """Carry out the order for a delivery whose wait is durable now, if there is one. Returns whether
+        that settled it anew."""
+        self._carry_out(delivery, now, held=False)
+        return delivery.id in self._uncommitted
+
+    def cancels(self, delivery: Delivery) -> bool:
+        """Return whether a delivery whose attempt failed is cancelled; its order is carried out then."""
+        return self.open.pop(delivery.id, None) is Order.CANCEL
+
+    def clear(self) -> None:
+        """Forget all orders: the destination is archived."""
+        self.open.clear()
+        self._backlog.reader.named.clear()
+
+    def ended(self, delivery: Delivery) -> None:
+        """Forget the order for a delivery that has ended."""
+        self.open.pop(delivery.id, None)
+        self._backlog.queue.hastened.pop(delivery.id, None)
+
+    def _carry_out(
+        self, delivery: Delivery, now: float, *, stored: bool = False, held: bool = True
+    ) -> None:
+        order = self.open.get(delivery.id)
+        if order is None or delivery.id in self._correcting:
+            return  # the commit of the corrected wait carries the order out
+        del self.open[delivery.id]
+        if order is Order.CANCEL:
+            signal, settles = DeliverySignal.CANCEL, True
+        else:
+            signal, settles = DeliverySignal.HASTEN, self._hasten(delivery, now, stored=stored)
+        if settles:
+            lanes = self._backlog.lanes
+            if stored and lanes is not None:
+                lanes.unpark(delivery)
+            known = take_out(delivery, self._backlog) if held else delivery
+            state = waiting_state(known)
+            if order is Order.RETRY:
+                known.next_attempt_at = now
+            self._end_unsent(known, state, signal, now)
+
+    def _hasten(self, delivery: Delivery, now: float, *, stored: bool) -> bool:
+        """Let a delivery go as soon as it heads its lane. Returns whether its wait is to be cut in the
+        store as well."""
+        backlog, lanes = self._backlog, self._backlog.lanes
+        waits = delivery.next_attempt_at is not None and delivery.next_attempt_at > now
+        backlog.queue.hastened[delivery.id] = None
+        first = lanes is None or lanes.is_first(delivery, stored=stored)
+        if waits and first:
+            return True
+        if not stored:
+            backlog.queue.hasten(delivery.id)
+        elif first and backlog.accepting:
+            if lanes is not None:
+                lanes.unpark(delivery)
+            backlog.window.stored -= 1
+            backlog.window.take(delivery)
+            backlog.queue.offer(delivery)
+        return False
