@@ -6,7 +6,7 @@ from api.resources.destinations import required
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shares import Share
 from engine.actors.reports import ActorReport, DestinationReport
-from engine.core.health import CircuitState, Health, HealthState
+from engine.core.health import CircuitState, Health, HealthState, Hold, HoldReason
 from engine.core.vocabulary import DestinationStatus
 from engine.model.configuration import DestinationRecord
 from engine.model.instants import iso
@@ -39,6 +39,7 @@ def health_view(record: DestinationRecord, report: DestinationReport) -> shapes.
             "openedAt": instant(known.opened_at),
             "nextProbeAt": instant(known.next_probe_at),
         },
+        "hold": _hold_view(known.hold),
         "successRate": known.success_rate,
         "consecutiveFailures": known.consecutive_failures,
         "latencyMs": {
@@ -58,6 +59,12 @@ def health_view(record: DestinationRecord, report: DestinationReport) -> shapes.
         },
         "actor": _actor_view(report.actor),
     }
+
+
+def _hold_view(hold: Hold | None) -> shapes.DestinationHold | None:
+    if hold is None:
+        return None
+    return {"reason": word(hold.reason), "until": instant(hold.until)}
 
 
 def _actor_view(actor: ActorReport) -> shapes.ActorState:
@@ -95,8 +102,15 @@ def _at_rest(record: DestinationRecord, report: DestinationReport) -> Health:
         concurrency=record.concurrency,
         suggested_concurrency=None,
         oldest_pending_s=None,
-        paused_until=None,
+        hold=None if state is not HealthState.DISABLED else Hold(HoldReason.DISABLED),
     )
+
+
+async def resume(call: Call) -> shapes.DestinationHealth:
+    """Lift what holds a destination."""
+    record = await required(call)
+    await call.services.deliveries.resume(call.actor, record)
+    return health_view(record, call.services.directory.health(record.id))
 
 
 async def test(call: Call) -> shapes.TestResult:
@@ -118,6 +132,25 @@ async def test(call: Call) -> shapes.TestResult:
 
 
 ROUTES = (
+    Route(
+        method="POST",
+        path="/destinations/{id}/resume",
+        name="resumeDestination",
+        command=Command("destinations resume"),
+        client=Method("destinations.resume"),
+        summary="Lift what holds a destination",
+        description="A Retry-After of its receiver ends, and an open circuit probes at once; a success "
+        "closes it. Answers the destination's health, which can still show the hold for a moment. 409 "
+        "where it is DISABLED or ARCHIVED.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        ability=Ability.SWITCH_DESTINATIONS,
+        withheld=("lastError",),
+        handler=resume,
+        action=True,
+        refusals=(404, 409),
+    ),
     Route(
         method="POST",
         path="/destinations/{id}/test",

@@ -10,7 +10,7 @@ from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
 from engine.control.views import DestinationDocument
-from engine.core.health import CircuitState, HealthState
+from engine.core.health import CircuitState, HealthState, HoldReason
 from engine.core.vocabulary import (
     CredentialKind,
     DeliveryKind,
@@ -154,12 +154,26 @@ class ActorState(TypedDict):
     snapshotAt: Timestamp | None
 
 
+class DestinationHold(TypedDict):
+    """What keeps a destination's deliveries from being sent."""
+
+    reason: Annotated[
+        Word[HoldReason],
+        told(
+            "RETRY_AFTER: the receiver asked for it. CIRCUIT: it is open, or a probe is under way. RATE: "
+            "the rate limit is used up. STORE: outcomes cannot be recorded fast enough."
+        ),
+    ]
+    until: Annotated[Timestamp | None, told("Null where that is not known.")]
+
+
 class DestinationHealth(TypedDict):
     """How a destination does, from its live actor."""
 
     destinationId: Uuid
     state: Word[HealthState]
     circuit: Circuit
+    hold: DestinationHold | None
     successRate: Annotated[float | None, told("0-1 over the last 5 minutes.")]
     consecutiveFailures: int
     latencyMs: Latency

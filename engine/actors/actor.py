@@ -12,14 +12,13 @@ from engine.actors.context import Context
 from engine.actors.crash_recovery import CrashRecovery
 from engine.actors.flight import Flight
 from engine.actors.lifecycle import ActorSignal, ActorState, Leave, next_state
-from engine.actors.mailbox import Answered, Mailbox, Ordered
+from engine.actors.mailbox import Answered, Mailbox, Ordered, Resumed
 from engine.actors.memory import MemoryShare
 from engine.actors.reading import Beginning, PendingRead, Restoration, SnapshotReading
 from engine.actors.reports import DestinationReport, report_of
 from engine.core.commands import AnyRequest, Commands
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
-from engine.core.orders import Order
 from engine.core.records import Delivery, Settlement
 from engine.ports import ReadBack, Transmission
 from engine.runtime.timers import Alarm, Timer
@@ -98,9 +97,9 @@ class DestinationActor:
             self.start()  # what is being read was asked for in the other order
         self.wake()
 
-    def tell_order(self, order: Order, deliveries: tuple[str, ...]) -> None:
-        """Take an order for deliveries. A successor does not have it: its giver gives it again."""
-        self._mailbox.messages.append(Ordered(order, deliveries))
+    def tell(self, message: Ordered | Resumed) -> None:
+        """Take what somebody asks for. A successor does not have it: whoever asked asks again."""
+        self._mailbox.messages.append(message)
         self.wake()
 
     def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:

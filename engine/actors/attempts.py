@@ -47,7 +47,7 @@ class Attempts:
         self.script_limit = script_limit or ScriptLimit()
         self._limit = limit
         self._portion = portion
-        self._congested = congested
+        self.congested = congested
         self._lines: FairWaiters[str, Member] = FairWaiters()
         self._granted: set[Member] = set()
         self._held = Tally()  # by workspace: what is in flight, and a place of each one granted
@@ -62,7 +62,7 @@ class Attempts:
     def allowance(self, actor: Member) -> int:
         """Return how many attempts `actor` may begin in its turn."""
         workspace, held = actor.config.workspace, self._held
-        if self.halted or self._congested(workspace) or self.script_limit.holds(actor):
+        if self.halted or self.congested(workspace) or self.script_limit.holds(actor):
             return 0
         own, free = held.of(workspace), self._limit - held.total
         if self._granted and actor in self._granted:  # its place is counted already
@@ -154,7 +154,7 @@ class Attempts:
             first.wake()
 
     def _may(self, workspace: str) -> bool:
-        if self._congested(workspace):
+        if self.congested(workspace):
             return False
         held = self._held
         return may_have_more(held.of(workspace), self._limit - held.total, self._portion)

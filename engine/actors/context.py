@@ -14,7 +14,7 @@ from engine.actors.memory import Memory
 from engine.actors.readers import Readers
 from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
-from engine.core.health import Health
+from engine.core.health import Health, Hold, HoldReason
 from engine.core.machine import DestinationMachine
 from engine.core.records import Settlement
 from engine.ports import BacklogMark, Sender, SnapshotWrite
@@ -117,6 +117,10 @@ class Context:
         """Return the health of a destination; without a machine, what `snapshot` knew."""
         now = self.now()
         if machine is not None:
-            return machine.health(now)
-        machine = self.make_machine(config, self.limits, now, self.jitter, snapshot)
-        return structs.replace(machine.health(now), pending=pending)
+            health = machine.health(now)
+        else:
+            machine = self.make_machine(config, self.limits, now, self.jitter, snapshot)
+            health = structs.replace(machine.health(now), pending=pending)
+        if health.hold is None and self.attempts.congested(config.workspace):
+            return structs.replace(health, hold=Hold(HoldReason.STORE))
+        return health

@@ -17,6 +17,7 @@ from engine.actors.checkpoint import MARK_SETTLED
 from engine.actors.context import Context, Recording
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import ActorState, Departure, Dormant
+from engine.actors.mailbox import Ordered, Resumed
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
 from engine.actors.reading import Awakening
@@ -24,7 +25,6 @@ from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistic
 from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
-from engine.core.orders import Order
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
 from engine.model.identity import SHARDS
@@ -216,13 +216,15 @@ class Directory:
                 roused += 1
         return roused
 
-    def order(self, destination: str, order: Order, deliveries: Sequence[str]) -> None:
-        """Give an order for deliveries of a destination; those that have ended are passed over."""
-        actor = self._actors.get(destination)
-        if actor is None and (actor := self.activate_dormant(destination)) is not None:
+    def tell(self, destination: str, message: Ordered | Resumed) -> None:
+        """Tell a destination's actor what somebody asks for."""
+        config, actor = self._find(destination), self._actors.get(destination)
+        if actor is None and config is not None:
+            actor = self.activate_dormant(destination)
+            actor = actor or self._add(DestinationActor(self._context, config, 0, True))
             actor.start()
         if actor is not None:
-            actor.tell_order(order, tuple(deliveries))
+            actor.tell(message)
 
     def configure(self, destination: Destination) -> None:
         """Take a new version that is committed; before the recovery, any version that there is."""

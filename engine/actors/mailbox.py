@@ -46,6 +46,10 @@ class Ordered(Struct, gc=False):
     deliveries: tuple[str, ...]
 
 
+class Resumed(Struct, gc=False):
+    """Somebody lifts what holds the destination."""
+
+
 class Spill(Struct, gc=False):
     """Deliveries of one class that stay in the store: the highest seq, and how many they are."""
 
@@ -54,7 +58,7 @@ class Spill(Struct, gc=False):
     count: int
 
 
-Message = Flight | Arrived | Answered | Ordered
+Message = Flight | Arrived | Answered | Ordered | Resumed
 
 
 class Mailbox:
@@ -170,6 +174,9 @@ class Mailbox:
             elif type(message) is Ordered:
                 machine.order(message.order, message.deliveries, now)
                 left -= len(message.deliveries)
+            elif type(message) is Resumed:
+                machine.resume(now)
+                left -= 1
         if self.spills and not self.deliveries:
             for spill in self.take_spills():
                 machine.spilled(spill.queue, spill.seq, spill.count)

@@ -4,19 +4,20 @@ The delivery's actor carries an order out; the caller hears of it when the store
 begins anew in between, the order is given again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Protocol
 
 import trio
 
 from engine.actors.awaited import Awaited
+from engine.actors.mailbox import Ordered, Resumed
 from engine.control.audit import Principal
 from engine.control.dlq import DeadLetterCommands
 from engine.control.writer import ConfigurationWriter
 from engine.core.orders import Order
-from engine.core.vocabulary import DeliveryStatus, DlqStatus
+from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus
 from engine.log.delivery_log import DeliveryEntry
-from engine.model.configuration import AuditEntry
+from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.model.errors import Refusal
 from engine.model.instants import iso
 from engine.model.read_models import SessionCustomer
@@ -32,8 +33,8 @@ class Actors(Protocol):
 
     awaited: Awaited
 
-    def order(self, destination: str, order: Order, deliveries: Sequence[str]) -> None:
-        """Give an order for deliveries of a destination; those that have ended are passed over."""
+    def tell(self, destination: str, message: Ordered | Resumed) -> None:
+        """Tell a destination's actor what somebody asks for. Deliveries that ended are passed over."""
 
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
         """Return which of these deliveries are in flight."""
@@ -115,6 +116,21 @@ class DeliveryCommands:
         audit = self._writer.entry(actor, "delivery.cancel", identifier, changes)
         return await self._carried_out(found, Order.CANCEL, audit, own)
 
+    async def resume(self, actor: Principal, record: DestinationRecord) -> None:
+        """Have a destination sent to again: a Retry-After ends, and an open circuit probes at once.
+
+        Raises Refusal 409 where it is archived or disabled.
+        """
+        if record.status is not DestinationStatus.ACTIVE:
+            raise Refusal(
+                "conflict",
+                f"The destination is {record.status.name}. Only an ACTIVE one can be resumed; enable a "
+                "disabled one.",
+            )
+        changes = {"hold": {"from": None, "to": "RESUMED"}}
+        await self._trail.write(self._writer.entry(actor, "destination.resume", record.id, changes))
+        self._actors.tell(record.id, Resumed())
+
     # --- inside
 
     async def _entry(
@@ -141,7 +157,7 @@ class DeliveryCommands:
         while found.status in _WAITING:
             pending = found.status is DeliveryStatus.PENDING
             with self._actors.awaited.of([found.id]) as (changed,):
-                self._actors.order(found.destination, order, [found.id])
+                self._actors.tell(found.destination, Ordered(order, (found.id,)))
                 if order is Order.RETRY and pending:
                     return found  # nothing of its row changes before its attempt ends
                 with trio.move_on_after(AGAIN_S):

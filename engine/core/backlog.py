@@ -9,7 +9,8 @@ from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
 from engine.core.lanes import LaneAdmission, Lanes
 from engine.core.queue import EligibleQueue
-from engine.core.reader import Outstanding, Reader, ReadState
+from engine.core.read_state import ReadState
+from engine.core.reader import Outstanding, Reader
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, Ordering
 from engine.core.window import SOON_S, Window, made_at

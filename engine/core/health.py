@@ -23,6 +23,23 @@ class CircuitState(IntEnum):
     HALF_OPEN = 2
 
 
+class HoldReason(IntEnum):
+    """What keeps a destination's deliveries from being sent, in the API's words."""
+
+    RETRY_AFTER = 0  # the receiver asked for it
+    CIRCUIT = 1  # it is open, or a probe is under way
+    RATE = 2  # the destination's rate limit is used up
+    DISABLED = 3
+    STORE = 4  # outcomes cannot be recorded fast enough, or not at all
+
+
+class Hold(Struct, frozen=True):
+    """What holds a destination, and until when (seconds since the epoch; None: not known)."""
+
+    reason: HoldReason
+    until: float | None = None
+
+
 class Health(Struct, frozen=True, kw_only=True):
     """A destination's health at one instant. Instants are seconds since the epoch, latencies ms."""
 
@@ -44,4 +61,4 @@ class Health(Struct, frozen=True, kw_only=True):
     concurrency: int  # how many may be in flight now
     suggested_concurrency: int | None  # that would keep up; None while too little is known
     oldest_pending_s: float | None  # age of the oldest waiting delivery
-    paused_until: float | None  # Retry-After
+    hold: Hold | None = None  # what keeps its deliveries from being sent

@@ -63,6 +63,7 @@ class DestinationMachine:
         self._now = now
         self._jitter = jitter
         self._throttle = Throttle(config, now, kept)
+        self.resume = self._throttle.resume  # a message: somebody lifts what holds the destination
         self._counters = Counters(kept.counters if kept is not None else None)
         ways = self.in_flight, self.uncommitted
         self._correcting: Ids = {}  # their corrected waits are not durable yet

@@ -6,7 +6,6 @@ other.
 """
 
 from collections.abc import Callable
-from enum import IntEnum
 from itertools import islice
 from math import inf
 
@@ -15,6 +14,7 @@ from msgspec import Struct
 from engine.core.commands import AnyRequest, DeadRequest, DueRequest, NamedRequest, ReadRequest
 from engine.core.lanes import Lane, Lanes
 from engine.core.queue import EligibleQueue
+from engine.core.read_state import TRANSITIONS, ReadSignal, ReadState
 from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 from engine.core.window import CLASSES, READ_CHUNK, Window
@@ -26,68 +26,6 @@ DUE_READ = 32  # many of those read may not be due yet; while all are, the reads
 DUE_READ_MOST = 128  # (they are not bounded in bytes)
 NAMED_READ = 32  # deliveries of one read by their ids, which memory's bounds do not hold back
 EVER_S = 100 * 365 * 86_400.0  # so far ahead is "any time", also for rows that a wrong clock wrote
-
-
-class ReadState(IntEnum):
-    """Where the reading of a backlog is. `TRANSITIONS` decides every (state, signal) pair."""
-
-    IDLE = 0  # a read can be begun
-    READING = 1
-    VOID = 2  # a read is under way, and its answer is of no use any more
-    RESTING = 3  # a read failed a moment ago
-    STARVED = 4  # an answer found no room: nothing is read until some has come free
-
-
-class ReadSignal(IntEnum):
-    """What happens to the reading of a backlog."""
-
-    ASK = 0
-    ANSWER = 1
-    FAIL = 2
-    FORGET = 3  # what waits in memory is left to the store, to be read anew
-    NO_ROOM = 4
-    ROOM = 5
-    RESTED = 6
-
-
-_R, _S = ReadState, ReadSignal
-TRANSITIONS: dict[tuple[ReadState, ReadSignal], ReadState | None] = {
-    (_R.IDLE, _S.ASK): _R.READING,
-    (_R.IDLE, _S.ANSWER): None,  # None: cannot happen
-    (_R.IDLE, _S.FAIL): None,
-    (_R.IDLE, _S.FORGET): _R.IDLE,
-    (_R.IDLE, _S.NO_ROOM): _R.STARVED,
-    (_R.IDLE, _S.ROOM): None,
-    (_R.IDLE, _S.RESTED): None,
-    (_R.READING, _S.ASK): None,
-    (_R.READING, _S.ANSWER): _R.IDLE,
-    (_R.READING, _S.FAIL): _R.RESTING,
-    (_R.READING, _S.FORGET): _R.VOID,
-    (_R.READING, _S.NO_ROOM): None,
-    (_R.READING, _S.ROOM): None,
-    (_R.READING, _S.RESTED): None,
-    (_R.VOID, _S.ASK): None,
-    (_R.VOID, _S.ANSWER): _R.IDLE,
-    (_R.VOID, _S.FAIL): _R.RESTING,
-    (_R.VOID, _S.FORGET): _R.VOID,
-    (_R.VOID, _S.NO_ROOM): None,
-    (_R.VOID, _S.ROOM): None,
-    (_R.VOID, _S.RESTED): None,
-    (_R.RESTING, _S.ASK): None,
-    (_R.RESTING, _S.ANSWER): None,
-    (_R.RESTING, _S.FAIL): None,
-    (_R.RESTING, _S.FORGET): _R.RESTING,
-    (_R.RESTING, _S.NO_ROOM): None,
-    (_R.RESTING, _S.ROOM): None,
-    (_R.RESTING, _S.RESTED): _R.IDLE,
-    (_R.STARVED, _S.ASK): _R.READING,  # archived: what is read does not stay in memory
-    (_R.STARVED, _S.ANSWER): None,
-    (_R.STARVED, _S.FAIL): None,
-    (_R.STARVED, _S.FORGET): _R.STARVED,
-    (_R.STARVED, _S.NO_ROOM): None,
-    (_R.STARVED, _S.ROOM): _R.IDLE,
-    (_R.STARVED, _S.RESTED): None,
-}
 
 
 class Outstanding(Struct):

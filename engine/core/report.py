@@ -5,7 +5,7 @@ import math
 from engine.core.backlog import Backlog
 from engine.core.counters import Counters, percentile_ms
 from engine.core.destination import MOST_CONCURRENCY, Destination
-from engine.core.health import CircuitState, Health, HealthState
+from engine.core.health import CircuitState, Health, HealthState, Hold, HoldReason
 from engine.core.throttle import Throttle
 from engine.core.vocabulary import DestinationStatus, Ordering
 from engine.core.window import made_at
@@ -27,6 +27,23 @@ def state_of(
     if success_rate < FAILING_BELOW:
         return HealthState.FAILING
     return HealthState.DEGRADED if success_rate < DEGRADED_BELOW else HealthState.HEALTHY
+
+
+def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -> Hold | None:
+    """Return what holds a destination longest. `waiting`: the rate holds only what waits."""
+    if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
+        return Hold(HoldReason.DISABLED)
+    paused, circuit, bucket = throttle.paused_until, throttle.circuit, throttle.bucket
+    probe_at = circuit.next_probe_at
+    if circuit.state is CircuitState.HALF_OPEN:
+        return Hold(HoldReason.CIRCUIT)  # until its probe has ended
+    if paused is not None and paused > max(now, probe_at or now):
+        return Hold(HoldReason.RETRY_AFTER, paused)
+    if circuit.state is CircuitState.OPEN:
+        return Hold(HoldReason.CIRCUIT, probe_at)
+    if bucket is not None and waiting and not bucket.available(now):
+        return Hold(HoldReason.RATE, bucket.next_at(now))
+    return None
 
 
 def oldest_made_at(backlog: Backlog) -> float | None:
@@ -66,7 +83,6 @@ def health_of(
     under_way = in_flight + uncommitted
     oldest = oldest_made_at(backlog) if pending else None
     circuit = throttle.circuit
-    paused = throttle.paused_until
     return Health(
         state=state_of(config, circuit.state, success_rate, pending + under_way),
         circuit=circuit.state,
@@ -86,7 +102,7 @@ def health_of(
         concurrency=throttle.width,
         suggested_concurrency=advised(config, counters, now),
         oldest_pending_s=None if oldest is None else max(0.0, now - oldest),
-        paused_until=paused if paused is not None and paused > now else None,
+        hold=hold_of(config, throttle, pending, now),
     )
 
 

@@ -175,6 +175,12 @@ class Throttle:
             self.changed = True
         self._resize(old, new, now, moved=moved)
 
+    def resume(self, now: float) -> None:
+        """End a Retry-After, and let an open circuit probe at once: somebody says that all is well."""
+        self.paused_until = None
+        self.circuit.repaired(now)
+        self.changed = True
+
     def snapshot(self, now: float, counters: CounterState) -> Snapshot:
         """Return what must outlive this process, with the counters, which are another's."""
         circuit = self.circuit

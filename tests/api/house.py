@@ -28,6 +28,7 @@ from api.services import Services
 from api.shares import shares_of
 from api.table import ROUTES, openapi_json
 from engine.actors.awaited import Awaited
+from engine.actors.mailbox import Ordered, Resumed
 from engine.actors.reports import AT_REST, DestinationReport, Totals
 from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
@@ -49,7 +50,6 @@ from engine.control.transforms import TransformCommands
 from engine.control.workspace_settings import SettingsCommands
 from engine.control.writer import ConfigurationWriter
 from engine.core.destination import Destination
-from engine.core.orders import Order
 from engine.core.records import Attempt, Delivery, Outcome
 from engine.core.vocabulary import Environment, Scope
 from engine.filters.failures import FilterFailures
@@ -278,7 +278,7 @@ class FakeDirectory:
     def health(self, destination: str) -> DestinationReport:
         return self.report
 
-    def order(self, destination: str, order: Order, deliveries: Sequence[str]) -> None:
+    def tell(self, destination: str, message: Ordered | Resumed) -> None:
         pass
 
     def delivering(self, ids: Iterable[str]) -> set[str]:

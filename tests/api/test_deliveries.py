@@ -315,7 +315,7 @@ async def test_health_is_shown_whole(api: Caller, house: House) -> None:
             concurrency=3,
             suggested_concurrency=7,
             oldest_pending_s=7.5,
-            paused_until=None,
+            hold=None,
         ),
     )
     failing = (await api("GET", f"{path}/health")).json

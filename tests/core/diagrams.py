@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from engine.actors import lifecycle
-from engine.core import circuit, reader, verdict
+from engine.core import circuit, read_state, verdict
 from engine.core.health import CircuitState
 from engine.core.vocabulary import DeliveryStatus
 
@@ -12,7 +12,7 @@ HEAD = """# States
 
 This page is for contributors: the states of deliveries, circuits, backlogs and actors. `python
 -m tests.core.diagrams` draws it from the tables that the code runs by (`TRANSITIONS` in
-`engine/core/verdict.py`, `engine/core/circuit.py`, `engine/core/reader.py` and
+`engine/core/verdict.py`, `engine/core/circuit.py`, `engine/core/read_state.py` and
 `engine/actors/lifecycle.py`). A test checks that it is current.
 
 ## A delivery
@@ -71,8 +71,8 @@ def circuit_diagram() -> list[str]:
 
 
 def read_diagram() -> list[str]:
-    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {reader.ReadState.IDLE.name}"]
-    for (state, signal), after in reader.TRANSITIONS.items():
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {read_state.ReadState.IDLE.name}"]
+    for (state, signal), after in read_state.TRANSITIONS.items():
         if after is not None:
             lines.append(f"    {state.name} --> {after.name}: {words(signal.name)}")
     return [*lines, "```"]

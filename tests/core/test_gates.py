@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.core.health import CircuitState
+from engine.core.health import CircuitState, Hold, HoldReason
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 from engine.core.vocabulary import (
@@ -51,7 +51,7 @@ def test_retry_after_holds_the_whole_destination() -> None:
     commands = step(machine)
     assert commands.snapshot
     assert (commands.send, commands.wake_at) == ([], NOW + 120)
-    assert machine.health(NOW).paused_until == NOW + 120
+    assert machine.health(NOW).hold == Hold(HoldReason.RETRY_AFTER, NOW + 120)
     heir = a_machine(snapshot=machine.snapshot(), concurrency=1)
     heir.arrive([a_delivery(9)], NOW)
     assert step(heir, NOW + 119.9).send == []

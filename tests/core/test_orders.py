@@ -3,6 +3,7 @@
 import pytest
 
 from engine.core.commands import MemoryLimits, NamedRequest
+from engine.core.health import Hold, HoldReason
 from engine.core.machine import DestinationMachine
 from engine.core.orders import Order
 from engine.core.records import Delivery
@@ -228,3 +229,20 @@ def test_what_waits_at_a_disabled_destination_is_cancelled() -> None:
     assert not machine.idle(NOW)
     machine.named(request, [stored], NOW)
     assert end_of(machine) == DISCARDED
+
+
+def test_resuming_ends_a_retry_after_and_probes_an_open_circuit() -> None:
+    machine = a_machine(concurrency=20)
+    machine.arrive([a_delivery(seq) for seq in range(1, 12)], NOW)
+    for delivery in step(machine, may_send=10).send:
+        machine.judged(delivery, a_failure(status=503, retry_after_s=900.0), NOW)
+    commit(machine, step(machine))
+    assert machine.health(NOW).hold == Hold(HoldReason.RETRY_AFTER, NOW + 900)
+    machine.resume(NOW)
+    assert machine.health(NOW).hold == Hold(HoldReason.CIRCUIT, NOW)
+    commands = step(machine)
+    assert seqs(commands.send) == [11]
+    assert commands.snapshot
+    assert machine.health(NOW).hold == Hold(HoldReason.CIRCUIT)
+    machine.judged(commands.send[0], a_success(), NOW)
+    assert machine.health(NOW).hold is None

@@ -4,7 +4,8 @@ from itertools import product
 
 import pytest
 
-from engine.core.reader import TRANSITIONS, Reader, ReadSignal, ReadState
+from engine.core.read_state import TRANSITIONS, ReadSignal, ReadState
+from engine.core.reader import Reader
 from tests.core.making import a_machine
 
 

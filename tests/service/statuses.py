@@ -372,6 +372,13 @@ PARTICULAR = [
         for verb in ("retry", "cancel")
     ),
     Case(
+        operation="POST /destinations/{id}/resume",
+        status=409,
+        code="conflict",
+        target="/destinations/{archived}/resume",
+        body={},
+    ),
+    Case(
         operation="POST /replay-jobs",
         status=404,
         code="not_found",

@@ -185,6 +185,10 @@ async def _cancel_waiting(stage: Stage) -> tuple[str, Json]:
     return f"/deliveries/{await stage.waiting()}/cancel", {}
 
 
+async def _resume(stage: Stage) -> tuple[str, Json]:
+    return f"/destinations/{await stage.destination()}/resume", {}
+
+
 async def _create_job(stage: Stage) -> tuple[str, Json]:
     return "/replay-jobs", {"destinationId": await stage.destination()}
 
@@ -243,6 +247,7 @@ WRITES: dict[str, tuple[Write, str]] = {
     "discardDlq": (_discard_many, "dlq.discard"),
     "retryDelivery": (_retry_waiting, "delivery.retry"),
     "cancelDelivery": (_cancel_waiting, "delivery.cancel"),
+    "resumeDestination": (_resume, "destination.resume"),
     "createReplayJob": (_create_job, "replay_job.create"),
     "cancelReplayJob": (_cancel_job, "replay_job.cancel"),
     "createApiKey": (_create_key, "api_key.create"),

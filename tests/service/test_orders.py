@@ -122,3 +122,25 @@ async def test_an_attempt_in_flight_ends_before_its_delivery_is_cancelled(
     detail = await house.settled(api, identifier)
     assert (detail["status"], detail["dlqStatus"]) == ("FAILED", "DISCARDED")
     assert [each["responseStatus"] for each in detail["attempts"]] == [500]
+
+
+async def test_a_resumed_destination_is_sent_to_although_its_receiver_asked_for_a_pause(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    receiver.answer, receiver.header = lambda _: 503, b"Retry-After: 3600"
+    target = await destination(api, receiver.url(), **LONG)
+    await post(api)
+    path = f"/destinations/{target}"
+    shown = await house.until(api, f"{path}/health", lambda each: each["hold"] is not None)
+    assert shown["hold"]["reason"] == "RETRY_AFTER"
+    assert shown["hold"]["until"] > shown["lastFailureAt"]
+    receiver.answer, receiver.header = lambda _: 204, b""
+    event = await post(api)
+    assert (await api("POST", f"{path}/resume", {})).status == 200
+    page = (await api("GET", f"/events/{event}/deliveries")).json
+    assert (await house.settled(api, page["items"][0]["id"]))["status"] == "DELIVERED"
+    assert (await api("GET", f"{path}/health")).json["hold"] is None
+    assert (await api("POST", f"{path}/disable", {})).status == 200
+    shown = (await api("GET", f"{path}/health")).json
+    assert shown["hold"] == {"reason": "DISABLED", "until": None}
+    assert (await api("POST", f"{path}/resume", {})).status == 409

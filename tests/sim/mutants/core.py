@@ -238,11 +238,6 @@ ORDERS = (
         (Orders, "cancels", "self.open.pop(delivery.id, None) is Order.CANCEL", "False"),
     ),
     mutant(
-        "what is hastened overtakes its lane",
-        "A delivery that somebody asked for is taken for its lane's head.",
-        (Lanes, "is_first", "self._headed_by(self._lanes.get(key), delivery)", "True"),
-    ),
-    mutant(
         "what is hastened passes the rate",
         "A delivery that somebody asked for is sent although the rate is used up.",
         (Throttle, "allow_urgent", "min(wanted, self.bucket.available(now))", "wanted"),

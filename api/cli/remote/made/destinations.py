@@ -85,6 +85,17 @@ PLAIN: tuple[Plain, ...] = (
         ),
     ),
     Plain(
+        "resume",
+        "destinations.resume",
+        help=(
+            "Lift what holds a destination.\n\nA Retry-After of its receiver ends, and an open "
+            "circuit probes at once; a success closes it. Answers the destination's health, "
+            "which can still show the hold for a moment. 409 where it is DISABLED or "
+            "ARCHIVED."
+        ),
+        arguments=(("destination_id", "ID"),),
+    ),
+    Plain(
         "health",
         "destinations.health",
         help=("Show how a destination does."),

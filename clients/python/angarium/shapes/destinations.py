@@ -86,6 +86,16 @@ class DeliveryOptionsPatch(TypedDict, total=False):
     retrySchedule: list[int] | None
 
 
+class DestinationHold(TypedDict):
+    """What keeps a destination's deliveries from being sent."""
+
+    # RETRY_AFTER: the receiver asked for it. CIRCUIT: it is open, or a probe is under way. RATE:
+    # the rate limit is used up. STORE: outcomes cannot be recorded fast enough.
+    reason: Literal["RETRY_AFTER", "CIRCUIT", "RATE", "DISABLED", "STORE"]
+    # Null where that is not known.
+    until: str | None
+
+
 class HourCounts(TypedDict):
     """What was counted within an hour (UTC) that begins at `at`."""
 
@@ -203,6 +213,7 @@ class DestinationHealth(TypedDict):
     destinationId: str
     state: Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"]
     circuit: Circuit
+    hold: DestinationHold | None
     # 0-1 over the last 5 minutes.
     successRate: float | None
     consecutiveFailures: int

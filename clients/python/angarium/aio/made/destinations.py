@@ -144,6 +144,15 @@ class AsyncDestinations(AsyncResource):
         """
         return follow_pages(self._send, "/destinations/summaries", {"limit": PAGE})
 
+    async def resume(self, destination_id: str) -> DestinationHealth:
+        """Lift what holds a destination.
+
+        A Retry-After of its receiver ends, and an open circuit probes at once; a success
+        closes it. Answers the destination's health, which can still show the hold for a
+        moment. 409 where it is DISABLED or ARCHIVED.
+        """
+        return await self._send(Call("POST", at("destinations", destination_id, "resume"), body={}))
+
     async def test(self, destination_id: str) -> TestResult:
         """Send a signed sample.
 

@@ -142,6 +142,15 @@ class Destinations(Resource):
         """
         return follow_pages(self._send, "/destinations/summaries", {"limit": PAGE})
 
+    def resume(self, destination_id: str) -> DestinationHealth:
+        """Lift what holds a destination.
+
+        A Retry-After of its receiver ends, and an open circuit probes at once; a success
+        closes it. Answers the destination's health, which can still show the hold for a
+        moment. 409 where it is DISABLED or ARCHIVED.
+        """
+        return self._send(Call("POST", at("destinations", destination_id, "resume"), body={}))
+
     def test(self, destination_id: str) -> TestResult:
         """Send a signed sample.
 
