@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from engine.actors import lifecycle
-from engine.core import circuit, read_state, verdict
+from engine.core import circuit, read_state, reader, verdict
 from engine.core.health import CircuitState
 from engine.core.vocabulary import DeliveryStatus
 
