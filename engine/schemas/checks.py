@@ -13,7 +13,7 @@ import structlog
 from engine.model.errors import Refusal
 from engine.model.read_models import ActiveSchema, Models
 from engine.runtime.slices import no_pause
-from engine.schemas.compiled import CompiledSchema
+from engine.schemas.compiled import CompiledSchema, bound_compiling
 
 log = structlog.get_logger("angarium.schemas")
 COMPILED_BYTES = 8 << 20  # of the texts of schemas that stay compiled
@@ -63,15 +63,18 @@ class SchemaCompiler:
         """Return the compiled schema of a check."""
         schema = check.schema
         try:
-            compiled = CompiledSchema(json.loads(schema.document), schema.weight)
+            document = json.loads(schema.document)
+            bound_compiling(document)  # it may be older than a bound
+            compiled = CompiledSchema(document, schema.weight)
         except Refusal as refusal:
-            # It was compiled when it was made, so another version of the library refuses it. To
-            # refuse the tenant's events would do more harm than to accept them unchecked.
+            # It was compiled when it was made, so another version of the library refuses it, or a newer
+            # bound. To refuse the tenant's events would do more harm than to accept them unchecked.
             log.exception(
                 "schema.unusable",
                 schema=schema.id,
                 reason=refusal.message,
                 effect="events of its type are accepted unchecked",
+                action="create and activate a version of it that meets the bounds",
             )
             compiled = CompiledSchema(True, 1)
         self._compiled.append(check)

@@ -69,6 +69,14 @@ def judged(schema: Any) -> tuple["CompiledSchema", int]:
         dialect = schema.get("$schema", DIALECT)
         if not isinstance(dialect, str) or dialect.removesuffix("#") != DIALECT:
             raise invalid("schema.$schema", f"must be {DIALECT}")
+    bound_compiling(schema)
+    _meet_meta_schema(schema)
+    weight = weigh(read_places(schema))
+    return CompiledSchema(schema, weight), weight
+
+
+def bound_compiling(schema: Any) -> None:
+    """Raise Refusal 400 for a schema that takes seconds to compile, or to hold to the meta-schema."""
     total = 0
     for pattern in patterns_of(schema):
         size = compiling_size(pattern)
@@ -80,9 +88,6 @@ def judged(schema: Any) -> tuple["CompiledSchema", int]:
         raise invalid("schema", "has too many long numbers")
     if long_divisors(schema) > LONG_DIVISORS:
         raise invalid("schema", f"more than {LONG_DIVISORS} `multipleOf` with a large exponent")
-    _meet_meta_schema(schema)
-    weight = weigh(read_places(schema))
-    return CompiledSchema(schema, weight), weight
 
 
 def _meet_meta_schema(schema: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
+from structlog.testing import capture_logs
 
 from engine.model.errors import Refusal
 from engine.model.read_models import ActiveSchema, Models
@@ -340,3 +341,12 @@ def test_a_schema_that_cannot_be_compiled_any_more_lets_events_through() -> None
 def test_a_compiled_schema_refuses_to_fetch() -> None:
     with pytest.raises(Refusal):
         CompiledSchema({"$ref": "http://127.0.0.1:1/x"}, 1)
+
+
+def test_a_stored_schema_that_takes_too_long_to_compile_is_not_compiled() -> None:
+    """A schema can be older than a bound. It would stop every thread for seconds."""
+    old = active("a", "e", {"pattern": r"\w" * 2_480})
+    with capture_logs() as lines:
+        SchemaCheck(old, SchemaCompiler()).check(b'"anything"')
+    assert [line["event"] for line in lines] == ["schema.unusable"]
+    assert lines[0]["action"].startswith("create and activate a version")
