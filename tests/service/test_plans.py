@@ -141,7 +141,14 @@ async def _grown_old(house: ServiceHouse, api: Caller, event: str) -> tuple[str,
     await upkeep.ensure()
     await make_partitions(upkeep, now_ms(), back=3)
     await bridge.release(upkeep)
-    dead = {"event": old_event, "status": 3, "trouble": 3, "dlq_status": 1}
+    died_ms = now_ms() - 25 * 3_600_000
+    dead = {
+        "event": old_event,
+        "status": 3,
+        "trouble": 3,
+        "dlq_status": 1,
+        "dead_lettered_at_ms": died_ms,
+    }
     for table, identifier, changes in (
         ("events", event, {"id": old_event}),
         ("deliveries", item["id"], {"id": old_delivery, **dead}),
