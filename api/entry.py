@@ -73,6 +73,8 @@ def enter(services: Services, route: Route, query: bytes, fields: Fields) -> Ent
 
 def _check(services: Services, route: Route, admission: Admission) -> None:
     settings = held_to(services, admission)
+    if route.installation and admission.credential.workspace != min(services.models.workspaces):
+        raise Refusal("forbidden", "this is for keys of the installation's first workspace")
     if settings is None:
         if not route.in_grace and admission.credential.expires_at is not None:
             raise Refusal(

@@ -99,6 +99,8 @@ class Route:
     one that is neither JSON nor a page is documented as bytes. `answer_headers`: of its success, by name,
     with what each says.
 
+    `installation`: only keys of the installation's first workspace may ask for it.
+
     `in_grace`: a key's former secret may ask for it, while it lives on after a rotation.
 
     `at_once`: its answer, where nothing has to be waited for and nobody known: the door gives it.
@@ -142,6 +144,7 @@ class Route:
     body_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     body_bytes: int = BODY_BYTES
     ingestion: bool = False
+    installation: bool = False
     in_grace: bool = True
     answer_headers: Mapping[str, str] = field(default_factory=dict)
     ability: Ability | None = None

@@ -36,6 +36,7 @@ from engine.log.dead_letters import DeadLetterLog
 from engine.log.delivery_log import DeliveryLog, EventLog
 from engine.log.observability import AnalyticsStore, AuditLog, EnvironmentCounters, Troubles
 from engine.model.read_models import Models
+from engine.nodes.liveness import Liveness
 from engine.outbound.ports import TemplateStage
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
@@ -123,6 +124,7 @@ class Services:
     audit_log: AuditLog
     throughput: Throughput
     watch: LoopWatch
+    nodes: Liveness  # of all servers on this database
     directory: LiveActors
     judge: EventJudge  # whose time previews take
     customers: CustomerCommands

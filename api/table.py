@@ -23,6 +23,7 @@ from api.resources import (
     ingestion,
     keys,
     meta,
+    nodes,
     replays,
     rules,
     schemas,
@@ -73,6 +74,7 @@ ROUTES: tuple[Route, ...] = (
     *audit.ROUTES,
     *throughput.ROUTES,
     *counts.ROUTES,
+    *nodes.ROUTES,
     *auth.ROUTES,
     *meta.routes(openapi_json, docs_html),
 )

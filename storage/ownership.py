@@ -1,4 +1,4 @@
-"""Who may write: this process's row and its shards' leases, each with an epoch that only rises.
+"""The right to write: this process's row and its leases, each with an epoch that only rises.
 
 Every statement of the hot path carries `INTAKE_OWNER` or `SETTLE_OWNER`, which read those rows FOR
 SHARE. Whoever takes over updates the rows first, and so waits for a predecessor's running statement:
@@ -12,9 +12,7 @@ from typing import NoReturn
 import structlog
 import trio
 
-from engine.model.identity import SHARDS
-from engine.ports.outage import Outage
-from storage.database.bridge import Pool
+from engine.nodes.placement import PLACES
 from storage.database.connection import Connection
 from storage.database.errors import ContentionError, OwnershipLostError
 from storage.database.locks import Lock, locked
@@ -40,11 +38,11 @@ SETTLE_OWNER = """leases AS MATERIALIZED (
 # behind a client that does not read is ended after this.
 _PATIENCE_MS = 3_000
 _TRIES = 5
-WATCH_S = 2.0  # for so long a process that is idle may not know that it was replaced
 
 _HIGHEST_EPOCH = """
     SELECT greatest(
         (SELECT coalesce(max(epoch), 0) FROM processes),
+        (SELECT coalesce(max(epoch), 0) FROM home_leases),
         (SELECT coalesce(max(epoch), 0) FROM shard_leases)
     )
 """
@@ -52,6 +50,11 @@ _TAKE_SHARDS = """
     INSERT INTO shard_leases (shard, process, epoch)
     SELECT shard, $1::uuid, $2::bigint FROM generate_series(0, $3::int - 1) AS shard
     ON CONFLICT (shard) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
+"""
+_TAKE_HOMES = """
+    INSERT INTO home_leases (slot, process, epoch)
+    SELECT slot, $1::uuid, $2::bigint FROM generate_series(0, $3::int - 1) AS slot
+    ON CONFLICT (slot) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
 """
 # Sessions of servers that hold locks on the two tables.
 _END_HOLDERS = """
@@ -140,7 +143,8 @@ class Ownership:
                 self.process,
                 epoch,
             )
-            await upkeep.fetch(_TAKE_SHARDS, self.process, epoch, SHARDS)
+            await upkeep.fetch(_TAKE_HOMES, self.process, epoch, PLACES)
+            await upkeep.fetch(_TAKE_SHARDS, self.process, epoch, PLACES)
         return epoch
 
     async def renew_intake(self, connection: Connection) -> None:
@@ -191,32 +195,16 @@ class Ownership:
             self.process,
             epoch,
         )
-        self._require(len(rows) == SHARDS)
+        self._require(len(rows) == PLACES)
         self.settle_epoch = epoch
 
-    async def confirm(self, pool: Pool) -> None:
-        """Raise OwnershipLostError if another process has taken over."""
-        held = await pool.fetch_value(
-            """
-            SELECT EXISTS (SELECT FROM processes WHERE id = $1::uuid)
-               AND (SELECT count(*) FROM shard_leases WHERE process = $1::uuid) = $2
-            """,
-            self.process,
-            SHARDS,
+    def lost(self) -> OwnershipLostError:
+        """Return the error of a server that may not write any more."""
+        return OwnershipLostError(
+            "another server has taken over this database; this one must stop."
+            " Only one may run: stop the other, or give each a database of its own"
         )
-        self._require(held)
-
-    async def watch(self, pool: Pool, every_s: float = WATCH_S) -> None:
-        """Confirm again and again, for a process that happens to write nothing. Never returns.
-
-        Raises OwnershipLostError. A question that the database does not answer, whatever the error, says
-        nothing of ownership.
-        """
-        await Outage("the right to write").every(every_s, lambda: self.confirm(pool))
 
     def _require(self, held: bool) -> None:
         if not held:
-            raise OwnershipLostError(
-                "another server has taken over this database; this one must stop."
-                " Only one may run: stop the other, or give each a database of its own"
-            )
+            raise self.lost()

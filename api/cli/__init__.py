@@ -48,6 +48,7 @@ REMOTE = {
     "transforms": Subcommand(".remote.transforms", "What destinations are sent, by scripts."),
     "throughput": Subcommand(".remote.throughput", "An environment's rates, now."),
     "observability": Subcommand("", "What an environment holds, and what it did."),
+    "nodes": Subcommand("", "Servers on this database, and the state of each."),
     "audit": Subcommand("", "Who changed what, when."),
     "customers": Subcommand(".remote.customers", "End-customers' quotas, and what they have."),
     "workspace": Subcommand(".remote.workspace", "Customers' portals, and what customers may do."),

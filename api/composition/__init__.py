@@ -128,7 +128,7 @@ class Server(ControlParts):
             child("pressure", self.sharing.pressure.run, restarts=ALWAYS),
             child("housekeeping", self.housekeeping.run, restarts=ALWAYS),
             child("database", self._keep_database, restart=Restart.TRANSIENT),
-            child("ownership", self._watch_ownership),
+            child("membership", self.membership.run),
             child("operations", partial(operate, self), restart=Restart.TRANSIENT),
             child("door", self._open_door, restart=Restart.TRANSIENT),
             child("certificate", partial(watch, self.door.certificate), restart=Restart.TRANSIENT),
@@ -209,9 +209,6 @@ class Server(ControlParts):
     async def _keep_database(self) -> None:
         if self.embedded is not None:
             await keep_running(self.embedded)
-
-    async def _watch_ownership(self) -> None:
-        await self.ownership.watch(self.bridge.pool)
 
     def unready(self) -> list[str]:
         """Return why no work can be taken now; nothing when all is well."""

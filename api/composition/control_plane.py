@@ -137,6 +137,7 @@ def services_of(
         audit_log=audit_log,
         throughput=server.throughput,
         watch=server.watch,
+        nodes=server.membership.liveness,
         directory=server.directory,
         ingestion=make_blueprint(ingestion),
         streams=ingestion.bodies.streams,

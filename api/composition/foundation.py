@@ -34,6 +34,7 @@ from storage.database.bridge import Bridge
 from storage.database.profiles import UPKEEP
 from storage.embedded.server import EmbeddedServer
 from storage.encryption.secretbox import SecretBox
+from storage.nodes.membership import Membership
 from storage.ownership import Ownership
 
 log = structlog.get_logger("angarium")
@@ -57,6 +58,7 @@ class Foundation:
         self.reactor = Reactor(report)
         self.watch = LoopWatch(settings.loop_step, self.clock.now)
         self.ownership = Ownership()
+        self.membership = Membership(bridge, self.ownership)
         self.upkeep = bridge.connection(UPKEEP)
         now = self.clock.now
         self.hops = Hops(box.derived(HOPS), settings.hop_limit)

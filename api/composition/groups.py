@@ -15,7 +15,7 @@ _PROCESS = {
     "reactor": "a readiness that was taken from the kernel and not passed on would never come again",
     "background": "its jobs end with it, and requests and attempts wait for them",
     "dispatcher": "an actor that was taken off its line and had no turn would never ask for another",
-    "ownership": "whoever cannot confirm the lease must not write",
+    "membership": "whoever cannot confirm the lease must not write",
     "door": "an address that cannot be listened on does not become free by trying again",
 }
 _ALONE = {

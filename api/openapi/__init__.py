@@ -1,7 +1,6 @@
 """The OpenAPI 3.1 document, made from the route table alone, so that it cannot differ from the code."""
 
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from pydantic import BaseModel
@@ -13,6 +12,7 @@ from api.openapi.prose import DESCRIPTION, TAGS, WEBHOOKS_TAG
 from api.openapi.webhooks import OutboundEvent, webhooks
 from api.routes import Route
 from api.shapes import Error
+from engine.model.version import VERSION
 
 
 def document(
@@ -34,7 +34,7 @@ def document(
         "openapi": "3.1.0",
         "info": {
             "title": "Angarium",
-            "version": _version(),
+            "version": VERSION,
             "summary": "Delivers events: signed, retried until they arrive, in order if asked to.",
             "description": DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
@@ -54,10 +54,3 @@ def document(
             "securitySchemes": security_schemes(),
         },
     }
-
-
-def _version() -> str:
-    try:
-        return version("angarium")
-    except PackageNotFoundError:  # run from a checkout that was never installed
-        return "0"

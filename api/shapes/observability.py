@@ -99,6 +99,32 @@ class Throughput(TypedDict):
     loop: LoopHealth
 
 
+NodeStateName = Literal["LIVE", "SILENT", "DEAD"]
+
+
+class Node(TypedDict):
+    """A server process on this database, from its start to its end."""
+
+    id: Annotated[Uuid, told("New at each start.")]
+    name: Annotated[str, told("The name of its machine.")]
+    version: str
+    address: Annotated[
+        str | None,
+        told("Where other servers reach it. Null: servers do not talk to each other yet."),
+    ]
+    startedAt: Timestamp
+    state: Annotated[
+        NodeStateName,
+        told("SILENT: no heartbeat for a second. DEAD: its leases are free for others."),
+    ]
+    answering: Annotated[bool, told("Whether this is the server that answers.")]
+    heartbeatAgeMs: Annotated[int, told("At the last look, half a second ago at most.", ge=0)]
+    homeSlots: Annotated[
+        int, told("Parts of all environments whose events it accepts.", ge=0, le=256)
+    ]
+    shards: Annotated[int, told("Parts of all destinations that it delivers to.", ge=0, le=256)]
+
+
 _Before = TypedDict("_Before", {"from": Any})
 
 

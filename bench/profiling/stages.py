@@ -103,6 +103,8 @@ STAGES: Mapping[str, Stage] = {
     "engine.model.announcements": "control",
     "engine.settings": "control",
     "engine.model.workspace_settings": "control",
+    "engine.model.version": "control",
+    "engine.nodes": "control",
     "api": "control",
     "storage": "control",
     "bench": "measuring",

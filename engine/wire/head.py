@@ -5,18 +5,14 @@ Nothing here decides; it writes bytes.
 
 import re
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 
 from engine.core.destination import Destination, Target
 from engine.core.records import Delivery
 from engine.model.hops import Hops
+from engine.model.version import VERSION
 from engine.wire.signing import Signer
 
-try:
-    _VERSION = version("angarium")
-except PackageNotFoundError:  # run from a checkout that was never installed
-    _VERSION = "0"
-USER_AGENT = f"Angarium/{_VERSION}".encode()
+USER_AGENT = f"Angarium/{VERSION}".encode()
 
 Headers = Sequence[tuple[bytes, bytes]]
 _NAME = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -101,3 +101,13 @@ UPKEEP = Profile(
 LISTENER = Profile(
     "listener", statement_timeout_s=3.0, command_timeout_s=3.5, connects_itself=False
 )
+# A heartbeat every half second: it must fail before others think that this node is dead. A beat that is
+# lost in a crash of the database is no loss.
+NODE = Profile(
+    "node",
+    statement_timeout_s=2.0,
+    command_timeout_s=2.5,
+    settings={"synchronous_commit": "off"},
+    connects_itself=False,
+    lean=True,
+)

@@ -6,6 +6,7 @@ Every answer is held to the OpenAPI document, and to what every answer must carr
 import functools
 import json
 import re
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -68,6 +69,7 @@ from engine.log.delivery_log import (
 from engine.model.configuration import Tenant
 from engine.model.identity import Identity
 from engine.model.read_models import EnvironmentModel, Models
+from engine.nodes.liveness import Liveness
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
 from engine.plans.plans import BUILT_IN, Plans, Visibility, overridden
@@ -498,6 +500,7 @@ class House:
             audit_log=PostgresAudit(self.bridge.pool),
             throughput=self.throughput,
             watch=LoopWatch(1.0, self.clock.now),
+            nodes=Liveness(str(uuid.uuid4())),
             directory=self.directory,
             ingestion=make_blueprint(self.ingestion),
             streams=self.ingestion.bodies.streams,

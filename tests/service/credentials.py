@@ -27,6 +27,7 @@ class Credential:
     valid: bool = True
     unnamed: bool = False  # an MCP key that names no environment
     mistaken: bool = False
+    operator: bool = False  # of the installation's first workspace
 
     def owns(self, owner: Owner) -> bool:
         """Whether what is an owner's exists for it."""
@@ -40,12 +41,16 @@ async def open_credentials(house: ServiceHouse, owners: dict[str, Owner]) -> lis
     ada, staging, next_door = owners["ada"], owners["ada-in-staging"], owners["ada-next-door"]
     here, there = ada.tenant, next_door.tenant
     dev = Environment.DEVELOPMENT
+    first = min(house.server.models.workspaces)
 
     async def key(
         name: str, tenant: Tenant, scope: Scope, environment: Environment = dev
     ) -> Credential:
         caller = await house.caller(tenant, scope, environment)
-        return Credential(name, caller, (tenant.workspace.id, environment), scope)
+        operator = tenant.workspace.id == first
+        return Credential(
+            name, caller, (tenant.workspace.id, environment), scope, operator=operator
+        )
 
     async def mcp(
         name: str, tenant: Tenant, scope: Scope, environment: Environment | None = dev
@@ -53,7 +58,10 @@ async def open_credentials(house: ServiceHouse, owners: dict[str, Owner]) -> lis
         named = {} if environment is None else {"X-Environment": environment.name}
         caller = await house.caller(tenant, scope, None, **named)
         place = None if environment is None else (tenant.workspace.id, environment)
-        return Credential(name, caller, place, scope, unnamed=environment is None)
+        operator = tenant.workspace.id == first
+        return Credential(
+            name, caller, place, scope, unnamed=environment is None, operator=operator
+        )
 
     def embed(
         name: str, owner: Owner, ends_in_ms: int = DAY_MS, *, mistaken: bool = False

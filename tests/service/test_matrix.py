@@ -125,7 +125,7 @@ def expected(route: Route, who: Credential, owner: Owner | None) -> int:
         return 403
     if who.scope is not None and (route.embed is Embed.ONLY or who.scope not in route.scopes):
         return 403
-    if who.mistaken:
+    if who.mistaken or (route.installation and not who.operator):
         return 403
     if who.unnamed and route.environment:
         return 400

@@ -232,7 +232,7 @@ class Process:
             child("waker", self.waker.run),
             *self._replays,
             child("own events", partial(self.own_events.run, self.intake.submit), restarts=ALWAYS),
-            child("ownership", self._watch_ownership),
+            child("membership", self._watch_ownership),
             child("door", self._open, restart=Restart.TRANSIENT),
         ]
 

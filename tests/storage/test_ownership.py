@@ -1,7 +1,6 @@
 """Ownership: a former owner writes nothing, and what it was just writing is seen by its successor."""
 
 from dataclasses import replace
-from typing import cast
 
 import pytest
 import trio
@@ -9,16 +8,11 @@ from structlog.testing import capture_logs
 
 from engine.model.identity import SHARDS
 from storage import ownership as ownership_module
-from storage.database.bridge import Bridge, Pool
+from storage.database.bridge import Bridge
 from storage.database.connection import Connection
-from storage.database.errors import (
-    ContentionError,
-    OwnershipLostError,
-    PoisonError,
-    StoreAwayError,
-    StoreError,
-)
+from storage.database.errors import ContentionError, OwnershipLostError, StoreAwayError
 from storage.database.profiles import INTAKE, SETTLE, UPKEEP, Profile
+from storage.nodes.membership import Membership
 from storage.ownership import INTAKE_OWNER, SETTLE_OWNER, Ownership
 from tests.patience import HANGS_S
 from tests.postgres import eventually, holding
@@ -44,6 +38,7 @@ class Server:
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
         self.ownership = Ownership()
+        self.membership = Membership(bridge, self.ownership)
         self.intake_connection = bridge.connection(unhurried(INTAKE), self.ownership.renew_intake)
         self.settle_connection = bridge.connection(unhurried(SETTLE), self.ownership.renew_settle)
 
@@ -241,46 +236,9 @@ async def test_a_start_beside_a_live_server_says_so(bridge: Bridge) -> None:
     with capture_logs() as logs:
         assert await second.start() == 1
     assert "ownership.taken_from_live_process" in [line["event"] for line in logs]
-    await second.ownership.confirm(bridge.pool)
+    await second.membership.beat()
     with pytest.raises(OwnershipLostError, match="another server has taken over"):
-        await first.ownership.confirm(bridge.pool)
-
-
-async def test_an_idle_process_notices_that_it_was_replaced(bridge: Bridge) -> None:
-    first, second = Server(bridge), Server(bridge)
-    await first.start()
-
-    async def watch() -> None:
-        with pytest.raises(OwnershipLostError):
-            await first.ownership.watch(bridge.pool, every_s=0.01)
-
-    with trio.fail_after(HANGS_S):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(watch)
-            await second.start()
-
-
-class DeafPool:
-    """A pool whose questions fail in every way that a store may, then as if all were lost."""
-
-    def __init__(self) -> None:
-        self.errors: list[StoreError] = [
-            ContentionError("deadlock"),
-            StoreAwayError("no answer"),
-            PoisonError("refused"),
-            StoreError("a fault of ours"),
-            OwnershipLostError("another server has taken over"),
-        ]
-
-    async def fetch_value(self, sql: str, *arguments: object) -> bool:
-        raise self.errors.pop(0)
-
-
-async def test_a_question_that_fails_in_any_way_is_no_loss_of_ownership(bridge: Bridge) -> None:
-    pool = DeafPool()
-    with pytest.raises(OwnershipLostError):
-        await Server(bridge).ownership.watch(cast("Pool", pool), every_s=0.001)
-    assert pool.errors == []
+        await first.membership.beat()
 
 
 async def test_epochs_only_rise_and_one_process_is_left(bridge: Bridge) -> None:
@@ -292,8 +250,9 @@ async def test_epochs_only_rise_and_one_process_is_left(bridge: Bridge) -> None:
         epochs.append(server.ownership.intake_epoch)
     assert epochs == sorted(set(epochs))
     assert await bridge.pool.fetch_value("SELECT count(*) FROM processes") == 1
-    leases = await bridge.pool.fetch("SELECT DISTINCT process::text FROM shard_leases")
-    assert [row["process"] for row in leases] == [server.ownership.process]
+    for table in ("shard_leases", "home_leases"):
+        leases = await bridge.pool.fetch(f"SELECT DISTINCT process::text FROM {table}")
+        assert [row["process"] for row in leases] == [server.ownership.process]
 
 
 async def test_of_servers_that_start_at_once_exactly_one_owns_all(bridge: Bridge) -> None:
@@ -304,7 +263,7 @@ async def test_of_servers_that_start_at_once_exactly_one_owns_all(bridge: Bridge
     owners = 0
     for server in servers:
         try:
-            await server.ownership.confirm(bridge.pool)
+            await server.membership.beat()
         except OwnershipLostError:
             continue
         owners += 1

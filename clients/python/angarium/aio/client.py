@@ -15,6 +15,7 @@ from angarium.aio.made.customers import AsyncCustomers
 from angarium.aio.made.deliveries import AsyncDeliveries
 from angarium.aio.made.dlq import AsyncDlq
 from angarium.aio.made.embed_sessions import AsyncEmbedSessions
+from angarium.aio.made.nodes import AsyncNodes
 from angarium.aio.made.observability import AsyncObservability
 from angarium.aio.made.routing_rules import AsyncRoutingRules
 from angarium.aio.made.schemas import AsyncSchemas
@@ -64,6 +65,7 @@ class AsyncClient:
         self.transform_scripts = AsyncTransformScripts(self.send)
         self.replay_jobs = AsyncReplayJobs(self.send)
         self.audit_logs = AsyncAuditLogs(self.send)
+        self.nodes = AsyncNodes(self.send)
         self.api_keys = AsyncApiKeys(self.send)
         self.embed_sessions = AsyncEmbedSessions(self.send)
         self.customers = AsyncCustomers(self.send)

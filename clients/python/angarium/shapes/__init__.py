@@ -45,6 +45,7 @@ from angarium.shapes.events import (
     Rejection,
 )
 from angarium.shapes.files import FileInput, FileItem, FileReceipt, FileSource
+from angarium.shapes.nodes import Node
 from angarium.shapes.observability import Counts, DestinationCounts, EnvironmentAnalytics
 from angarium.shapes.page import JsonObject, Page
 from angarium.shapes.replay_jobs import (
@@ -205,6 +206,7 @@ __all__ = [
     "KeyKind",
     "Latency",
     "LoopHealth",
+    "Node",
     "Ordering",
     "OriginKind",
     "OutcomeCounts",

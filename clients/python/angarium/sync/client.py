@@ -22,6 +22,7 @@ from angarium.sync.made.customers import Customers
 from angarium.sync.made.deliveries import Deliveries
 from angarium.sync.made.dlq import Dlq
 from angarium.sync.made.embed_sessions import EmbedSessions
+from angarium.sync.made.nodes import Nodes
 from angarium.sync.made.observability import Observability
 from angarium.sync.made.routing_rules import RoutingRules
 from angarium.sync.made.schemas import Schemas
@@ -65,6 +66,7 @@ class Client:
         self.transform_scripts = TransformScripts(self.send)
         self.replay_jobs = ReplayJobs(self.send)
         self.audit_logs = AuditLogs(self.send)
+        self.nodes = Nodes(self.send)
         self.api_keys = ApiKeys(self.send)
         self.embed_sessions = EmbedSessions(self.send)
         self.customers = Customers(self.send)

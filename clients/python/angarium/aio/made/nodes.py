@@ -1,0 +1,31 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.nodes` that are made."""
+
+from collections.abc import AsyncIterator
+
+from angarium.aio.resource import AsyncResource, follow_pages
+from angarium.calls import Call, query_of
+from angarium.shapes import Node, Page
+
+
+class AsyncNodes(AsyncResource):
+    """How destinations and the environment do, from live actors and committed counters."""
+
+    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Node]:
+        """List the servers of this installation: one page.
+
+        By name, from the memory of the server that answers. Only a key of scope `manage` of
+        the installation's first workspace may. Today one server works at a time: one that
+        starts takes over, and its predecessor stops.
+        """
+        query = query_of({"limit": limit, "cursor": cursor})
+        return await self._send(Call("GET", "/observability/nodes", query))
+
+    def iterate(self) -> AsyncIterator[Node]:
+        """List the servers of this installation: all pages.
+
+        By name, from the memory of the server that answers. Only a key of scope `manage` of
+        the installation's first workspace may. Today one server works at a time: one that
+        starts takes over, and its predecessor stops.
+        """
+        return follow_pages(self._send, "/observability/nodes", {})

@@ -1,0 +1,27 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.nodes`."""
+
+from typing import Literal, TypedDict
+
+
+class Node(TypedDict):
+    """A server process on this database, from its start to its end."""
+
+    # New at each start.
+    id: str
+    # The name of its machine.
+    name: str
+    version: str
+    # Where other servers reach it. Null: servers do not talk to each other yet.
+    address: str | None
+    startedAt: str
+    # SILENT: no heartbeat for a second. DEAD: its leases are free for others.
+    state: Literal["LIVE", "SILENT", "DEAD"]
+    # Whether this is the server that answers.
+    answering: bool
+    # At the last look, half a second ago at most.
+    heartbeatAgeMs: int
+    # Parts of all environments whose events it accepts.
+    homeSlots: int
+    # Parts of all destinations that it delivers to.
+    shards: int

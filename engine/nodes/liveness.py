@@ -1,0 +1,94 @@
+"""The observer of other nodes' heartbeats: it decides which nodes are dead.
+
+It counts only time that it has observed, so neither an outage of the database nor a pause of its own
+process makes other nodes dead. Nothing here awaits, and no clock of another machine is compared.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from engine.nodes.records import NodeRow
+
+UNLOCKED_DEAD_S = 1.0  # silence of a node whose session is gone
+DEAD_S = 3.0  # silence of any node: one that stands still keeps its session
+LOOK_S = 1.0  # at most so much of the time between two looks counts
+
+
+class NodeState(StrEnum):
+    """The state of a node, as another node sees it."""
+
+    LIVE = "LIVE"
+    SILENT = "SILENT"  # longer than usual, but not dead yet
+    DEAD = "DEAD"
+
+
+class _Observed:
+    """The silence of one node. Owner: the Liveness."""
+
+    __slots__ = ("beat", "locked", "silent_s")
+
+    def __init__(self, beat: int, *, locked: bool) -> None:
+        self.beat = beat
+        self.locked = locked
+        self.silent_s = 0.0
+
+    @property
+    def state(self) -> NodeState:
+        limit_s = DEAD_S if self.locked else UNLOCKED_DEAD_S
+        if self.silent_s > limit_s:
+            return NodeState.DEAD
+        return NodeState.SILENT if self.silent_s > UNLOCKED_DEAD_S else NodeState.LIVE
+
+
+class Liveness:
+    """The states of all nodes, as the node `me` sees them. Owner: that node's membership.
+
+    `rows` are those of the last look.
+    """
+
+    def __init__(self, me: str) -> None:
+        self.me = me
+        self.rows: Sequence[NodeRow] = ()
+        self._observed: dict[str, _Observed] = {}
+        self._looked_at: float | None = None
+
+    def observe(self, rows: Sequence[NodeRow], now: float, holders: Iterable[str] = ()) -> None:
+        """Take a look. `now` is on a monotonic clock, in seconds.
+
+        `holders` have leases. A holder without a row is observed as a node without beats and session.
+        """
+        self.rows = rows
+        passed_s = 0.0 if self._looked_at is None else min(now - self._looked_at, LOOK_S)
+        self._looked_at = now
+        seen = {row.id: (row.beat, row.locked) for row in rows if row.id != self.me}
+        for holder in holders:
+            if holder != self.me:
+                seen.setdefault(holder, (-1, False))
+        for gone in self._observed.keys() - seen.keys():
+            del self._observed[gone]
+        for node, (beat, locked) in seen.items():
+            known = self._observed.get(node)
+            if known is None or known.beat != beat:
+                self._observed[node] = _Observed(beat, locked=locked)
+            else:
+                known.locked = locked
+                known.silent_s += passed_s
+
+    def interrupted(self) -> None:
+        """Begin to count again: the connection was lost, and other nodes may have lost theirs too."""
+        self._observed.clear()
+        self._looked_at = None
+
+    def state(self, node: str) -> NodeState:
+        """Return the state of a node; one that was never seen is dead, and a node is live to itself."""
+        if node == self.me:
+            return NodeState.LIVE
+        known = self._observed.get(node)
+        return NodeState.DEAD if known is None else known.state
+
+    def live(self) -> frozenset[str]:
+        """Return the ids of all nodes that are not dead, with this one."""
+        others = (
+            node for node, known in self._observed.items() if known.state is not NodeState.DEAD
+        )
+        return frozenset((self.me, *others))

@@ -1,0 +1,111 @@
+"""This node's row in the table of nodes: its heartbeat, its session's lock, and what it sees of others.
+
+Both are on one connection of the node's own. The heartbeat also proves the right to write, for a node
+that happens to write nothing.
+"""
+
+from collections.abc import Callable
+from socket import gethostname
+from uuid import UUID
+
+import trio
+
+from engine.model.version import VERSION
+from engine.nodes.liveness import Liveness
+from engine.nodes.placement import PLACES
+from engine.nodes.records import BEAT_S, NodeRow
+from engine.ports.outage import Outage
+from storage.database.bridge import Bridge
+from storage.database.connection import Connection
+from storage.database.profiles import NODE
+from storage.ownership import Ownership
+
+_REGISTER = """
+    INSERT INTO nodes (id, name, version, address)
+    SELECT id, $2, $3, $4 FROM processes WHERE id = $1::uuid
+    ON CONFLICT (id) DO UPDATE SET address = excluded.address
+    RETURNING id
+"""
+# A session's lock is looked for only where another node is: with one node there is nothing to look for.
+_BEAT = """
+    WITH beaten AS (
+        UPDATE nodes SET beat = beat + 1, beat_at = clock_timestamp()
+        WHERE id = $1::uuid RETURNING beat
+    )
+    SELECT
+        node.id::text AS id, name, version, address,
+        (extract(epoch FROM started_at) * 1000)::bigint AS started_at_ms,
+        CASE WHEN node.id = $1::uuid THEN (SELECT beat FROM beaten) ELSE beat END AS beat,
+        CASE WHEN node.id = $1::uuid THEN 0
+            ELSE extract(epoch FROM clock_timestamp() - beat_at) END::float8 AS beat_age_s,
+        CASE WHEN node.id = $1::uuid THEN true ELSE EXISTS (
+            SELECT FROM pg_locks
+            WHERE locktype = 'advisory' AND granted AND objsubid = 1
+              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+              AND classid::bigint = ('x' || left(node.id::text, 8))::bit(32)::bigint & 4294967295
+              AND objid::bigint
+                = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint & 4294967295
+        ) END AS locked,
+        (SELECT count(*) FROM home_leases AS home WHERE home.process = node.id)::int AS homes,
+        (SELECT count(*) FROM shard_leases AS shard WHERE shard.process = node.id)::int AS shards
+    FROM nodes AS node
+    ORDER BY name, node.id
+"""
+
+
+def session_lock(node: str) -> int:
+    """Return the number of a node's advisory lock: the first 64 bits of its id, which is random."""
+    return int.from_bytes(UUID(node).bytes[:8], signed=True)
+
+
+class Membership:
+    """This node among the nodes of one database. Owner: the process's trio thread.
+
+    `liveness` has all nodes as of the last heartbeat, this one among them.
+    """
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        ownership: Ownership,
+        *,
+        now: Callable[[], float] = trio.current_time,
+    ) -> None:
+        """`now` is on a monotonic clock, in seconds."""
+        self.liveness = Liveness(ownership.process)
+        self._ownership = ownership
+        self._now = now
+        self._connection = bridge.connection(NODE, self._register)
+
+    @property
+    def id(self) -> str:
+        """This node's id."""
+        return self._ownership.process
+
+    async def beat(self) -> None:
+        """Raise this node's heartbeat, and look at all nodes.
+
+        Raises OwnershipLostError if another server has taken over.
+        """
+        await self._connection.ensure()
+        found = await self._connection.fetch(_BEAT, self.id)
+        rows = [NodeRow(**dict(row)) for row in found]
+        self.liveness.observe(rows, self._now())
+        mine = next((row for row in rows if row.id == self.id), None)
+        if mine is None or (mine.homes, mine.shards) != (PLACES, PLACES):
+            raise self._ownership.lost()
+
+    async def run(self, every_s: float = BEAT_S) -> None:
+        """Beat again and again. Never returns. Raises OwnershipLostError.
+
+        A question that the database does not answer, whatever the error, says nothing of ownership.
+        """
+        await Outage("the table of nodes").every(every_s, self.beat)
+
+    async def _register(self, connection: Connection) -> None:
+        """Make this node known: the `on_connect` of its connection. A lost session has lost its lock."""
+        self.liveness.interrupted()
+        await connection.fetch("SELECT pg_advisory_lock($1)", session_lock(self.id))
+        registered = await connection.fetch(_REGISTER, self.id, gethostname(), VERSION, None)
+        if not registered:
+            raise self._ownership.lost()
