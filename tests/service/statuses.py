@@ -139,6 +139,7 @@ BODIES: dict[str, Any] = {
 # The path of a success, where it is not the thing that all cases share.
 TARGETS = {
     "DELETE /destinations/{id}": "/destinations/{spare}",
+    "POST /destinations/{id}/resume": "/destinations/{other}/resume",
     "DELETE /routing-rules/{id}": "/routing-rules/{spare_rule}",
     "POST /schemas/{id}/deprecate": "/schemas/{active}/deprecate",
     "POST /transform-scripts/{id}/unpublish": "/transform-scripts/{live_script}/unpublish",

@@ -20,6 +20,7 @@ async def test_a_destination_without_attempts_is_idle(api: Caller, receiver: Rec
         "destinationId": made,
         "state": "IDLE",
         "circuit": {"state": "CLOSED", "openedAt": None, "nextProbeAt": None},
+        "hold": None,
         "successRate": None,
         "consecutiveFailures": 0,
         "latencyMs": {"p50": None, "p95": None, "p99": None},
