@@ -106,7 +106,12 @@ async def test_a_new_session_holds_the_lock_and_begins_to_observe_again(
         return node._connection.backend not in (None, backend)
 
     await eventually(back)
-    held = await bridge.pool.fetch("SELECT pid FROM pg_locks WHERE locktype = 'advisory'")
+    held = await bridge.pool.fetch(
+        """
+        SELECT pid FROM pg_locks
+        WHERE locktype = 'advisory'
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+    )
     assert [row["pid"] for row in held] == [node._connection.backend]
     assert node.liveness.state(OTHER) is NodeState.LIVE
 
