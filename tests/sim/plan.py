@@ -84,6 +84,7 @@ AIMED_MOST = 40  # groups of outcomes, of which one is the last
 LEAVES_AFTER_S = 0.3  # of idle actors there: sooner than some answers are heard
 # Have people who want single deliveries sent now, or no more.
 ORDERS_SHARE = 0.3
+ORDERS = ("hasten", "withdraw")  # wishes of their own number
 ORDERS_MOST = 8
 # Of longer histories it would cost too much: idle actors are looked for all the time.
 HASTY_S = 60.0
@@ -335,7 +336,7 @@ def _wishes(
     if orders.random() < ORDERS_SHARE:
         wishes += [
             Wish(orders.uniform(1, span_s), kind, orders.randrange(100), orders.randrange(1 << 30))
-            for kind in orders.choices(("hasten", "withdraw"), k=ORDERS_MOST)
+            for kind in orders.choices(ORDERS, k=ORDERS_MOST)
         ]
     return tuple(sorted(wishes, key=lambda wish: wish.at))
 

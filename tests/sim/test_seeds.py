@@ -4,7 +4,7 @@ import pytest
 
 from tests.sim.history import run, run_plan
 from tests.sim.oracle import violations
-from tests.sim.plan import FAULTS, RECEIVERS, WISHES, Plan, draw
+from tests.sim.plan import FAULTS, ORDERS, RECEIVERS, WISHES, Plan, draw
 from tests.sim.shrink import shrink
 from tests.sim.story import story
 
@@ -32,7 +32,7 @@ def test_every_kind_of_thing_comes_up_early() -> None:
     assert any(each.adapts for plan in plans for each in plan.destinations)
     wishes = {wish.kind for plan in plans for wish in plan.wishes}
     made_otherwise = {"batch", "keys", "filters", "own", "rate"}
-    assert wishes == set(WISHES) - made_otherwise
+    assert wishes == (set(WISHES) | set(ORDERS)) - made_otherwise
 
 
 def test_what_breaks_is_shrunk_to_what_it_takes_and_told() -> None:
