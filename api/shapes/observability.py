@@ -37,10 +37,9 @@ From = TypedDict(
 )
 
 
-class Analytics(From):
-    """A destination's counters over a period, from its delivery log."""
+class CountedPeriod(From):
+    """The counters of a period, in all and by stretches."""
 
-    destinationId: Uuid
     period: PeriodName
     granularity: GranularityName
     to: Annotated[Timestamp, told("Exclusive: the end of the last point, which may be to come.")]
@@ -53,6 +52,12 @@ class Analytics(From):
         dict[Word[ErrorCategory], int],
         told("Failed attempts by what went wrong; what did not occur is left out."),
     ]
+
+
+class Analytics(CountedPeriod):
+    """A destination's counters over a period, from its delivery log."""
+
+    destinationId: Uuid
 
 
 class ThroughputPoint(TypedDict):

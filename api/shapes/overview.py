@@ -6,11 +6,11 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from api.shapes import Destination, DestinationHealth
-from api.shapes.observability import AnalyticsPoint, AnalyticsTotals, From
-from engine.core.vocabulary import Environment, ErrorCategory
+from api.shapes.observability import CountedPeriod
+from engine.core.vocabulary import Environment
 from engine.drafts import Uuid, told
 from engine.model.instants import Timestamp
-from engine.model.words import GranularityName, PeriodName, Word
+from engine.model.words import Word
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -52,22 +52,10 @@ class DestinationCounts(OutcomeCounts):
     destinationId: Uuid
 
 
-class EnvironmentAnalytics(From):
+class EnvironmentAnalytics(CountedPeriod):
     """The counters of all destinations of an environment over a period, from its delivery log."""
 
     environment: Word[Environment]
-    period: PeriodName
-    granularity: GranularityName
-    to: Annotated[Timestamp, told("Exclusive: the end of the last point, which may be to come.")]
-    totals: AnalyticsTotals
-    series: Annotated[
-        list[AnalyticsPoint],
-        told("One for each minute, hour or day (UTC), oldest first, also where nothing happened."),
-    ]
-    errorCategories: Annotated[
-        dict[Word[ErrorCategory], int],
-        told("Failed attempts by what went wrong; what did not occur is left out."),
-    ]
     topDestinations: Annotated[
         list[DestinationCounts],
         told("The destinations with the most attempts, the busiest first.", max_length=10),

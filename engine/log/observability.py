@@ -88,16 +88,10 @@ class DestinationTotals(Struct, frozen=True):
     dead_lettered: int
 
 
-class DestinationHour(Struct, frozen=True):
-    """Counters of one destination over an hour, counted from the epoch."""
+class DestinationHour(DestinationTotals, frozen=True):
+    """Counters of one destination over one hour."""
 
-    destination: str
-    hour: int
-    attempts: int
-    delivered: int
-    failed: int
-    retried: int
-    dead_lettered: int
+    hour: int  # counted from the epoch
 
 
 class EnvironmentCounters(Protocol):

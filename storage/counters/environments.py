@@ -6,8 +6,6 @@ destination is looked up in its own index range. Other environments cost nothing
 
 from collections.abc import Callable, Sequence
 
-from asyncpg import Record
-
 from engine.core.vocabulary import ErrorCategory
 from engine.log.observability import CounterSums, DestinationHour, DestinationTotals
 from storage.counters.analytics import COUNTED, LONG_MINUTES, tally
@@ -58,7 +56,7 @@ ORDER BY attempts DESC, 1 LIMIT $5::integer"""  # noqa: S608 - constants
 _HOURS = (
     _AMONG.format(source=_NAMED, names=", ".join(_FEW))
     + f"""
-SELECT destination::text, minute / 60, {_FEW_SUMMED} FROM counted GROUP BY 1, 2"""  # noqa: S608 - constants
+SELECT destination::text, {_FEW_SUMMED}, minute / 60 FROM counted GROUP BY destination, minute / 60"""  # noqa: S608 - constants
 )
 
 
@@ -84,7 +82,7 @@ class PostgresEnvironmentCounters:
         rows = await self._pool.fetch(_TOP, environment, account, start, end, most)
         if end - start >= LONG_MINUTES:
             self._long_read(environment, [row[0] for row in rows])
-        return [_totals(row) for row in rows]
+        return [DestinationTotals(*row) for row in rows]
 
     async def hours(
         self, environment: int, destinations: Sequence[str], start: int, end: int
@@ -92,7 +90,3 @@ class PostgresEnvironmentCounters:
         """Return what some destinations counted by the hour; see the port."""
         rows = await self._pool.fetch(_HOURS, environment, list(destinations), start, end)
         return [DestinationHour(*row) for row in rows]
-
-
-def _totals(row: Record) -> DestinationTotals:
-    return DestinationTotals(*row)

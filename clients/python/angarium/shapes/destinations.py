@@ -31,13 +31,13 @@ Analytics = TypedDict(
     "Analytics",
     {
         "from": str,
-        "destinationId": str,
         "period": AnalyticsPeriod,
         "granularity": AnalyticsGranularity,
         "to": str,
         "totals": AnalyticsTotals,
         "series": list[AnalyticsPoint],
         "errorCategories": dict[str, int],
+        "destinationId": str,
     },
 )
 

@@ -43,13 +43,13 @@ EnvironmentAnalytics = TypedDict(
     "EnvironmentAnalytics",
     {
         "from": str,
-        "environment": Environment,
         "period": AnalyticsPeriod,
         "granularity": AnalyticsGranularity,
         "to": str,
         "totals": AnalyticsTotals,
         "series": list[AnalyticsPoint],
         "errorCategories": dict[str, int],
+        "environment": Environment,
         "topDestinations": list[DestinationCounts],
     },
 )
