@@ -8,6 +8,7 @@ from quart import Blueprint
 
 from api.budget import BodyBudget, Streams
 from api.gate import Gate
+from api.live import Live
 from api.shares import ControlShares
 from engine.actors.reports import DestinationReport, Totals
 from engine.actors.survey import Surveys
@@ -62,6 +63,12 @@ class LiveActors(Protocol):
 
     def in_flight(self, environment: int) -> set[str]:
         """Return all deliveries of an environment that are in flight."""
+
+    def known(self, environment: int) -> set[str]:
+        """Return the destinations of an environment that have an actor, or something that waits."""
+
+    def work(self, destination: str) -> int:
+        """Return how many deliveries of a destination wait or are in flight."""
 
     def totals(self, environment: int) -> Totals:
         """Return what waits and is in flight in an environment."""
@@ -123,6 +130,7 @@ class Services:
     surveys: Surveys
     audit_log: AuditLog
     throughput: Throughput
+    live: Live
     watch: LoopWatch
     nodes: Liveness  # of all servers on this database
     directory: LiveActors

@@ -27,6 +27,7 @@ from api.resources import (
     replays,
     rules,
     schemas,
+    stream,
     summaries,
     templates,
     throughput,
@@ -75,6 +76,7 @@ ROUTES: tuple[Route, ...] = (
     *throughput.ROUTES,
     *counts.ROUTES,
     *nodes.ROUTES,
+    *stream.ROUTES,
     *auth.ROUTES,
     *meta.routes(openapi_json, docs_html),
 )

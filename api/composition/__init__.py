@@ -137,6 +137,7 @@ class Server(ControlParts):
     async def stop(self) -> None:
         """End in order: accept no more, finish or hand back what is in flight, make it durable."""
         self.stopping = True
+        self.live.stop()
         self._preparing.cancel()
         end = trio.current_time() + self.settings.shutdown_grace
         deadline = max(trio.current_time(), end - FLUSH_S)

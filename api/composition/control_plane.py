@@ -136,6 +136,7 @@ def services_of(
         surveys=Surveys(server.directory),
         audit_log=audit_log,
         throughput=server.throughput,
+        live=server.live,
         watch=server.watch,
         nodes=server.membership.liveness,
         directory=server.directory,

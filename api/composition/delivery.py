@@ -73,6 +73,7 @@ class DeliveryParts(Foundation):
             relieved=attempts.pass_on,
             replays=settled_replays,
             totals=self.throughput,
+            feed=self.feed,
             announcer=self.announcer,
         )
         forgettable = Wake()

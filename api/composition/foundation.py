@@ -7,6 +7,7 @@ stage makes.
 
 import structlog
 
+from api.live import Live
 from engine.filters.failures import FilterFailures
 from engine.ingest.own_events import OwnEvents
 from engine.model.hops import PURPOSE as HOPS
@@ -16,6 +17,7 @@ from engine.model.read_models import Models
 from engine.plans.file import plans_of
 from engine.plans.plans import Plans
 from engine.recording.announcer import Announcer
+from engine.recording.feed import Feed
 from engine.recording.throughput import Throughput
 from engine.recording.trouble import TroubleLog
 from engine.routing.router import Router
@@ -73,6 +75,8 @@ class Foundation:
         self.trouble = TroubleLog(self.own_events.announce_once)
         self.announcer = Announcer(self.trouble, self.models.destinations.get)
         self.throughput = Throughput(now)
+        self.feed = Feed()
+        self.live = Live(self.feed)
 
 
 def report(error: Exception) -> None:

@@ -6,6 +6,7 @@ from api.resources.destinations import required
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shares import Share
 from engine.actors.reports import ActorReport, DestinationReport
+from engine.core.destination import Destination
 from engine.core.health import CircuitState, Health, HealthState, Hold, HoldReason
 from engine.core.vocabulary import DestinationStatus
 from engine.model.configuration import DestinationRecord
@@ -28,7 +29,9 @@ async def health(call: Call) -> shapes.DestinationHealth:
     return health_view(record, report)
 
 
-def health_view(record: DestinationRecord, report: DestinationReport) -> shapes.DestinationHealth:
+def health_view(
+    record: DestinationRecord | Destination, report: DestinationReport
+) -> shapes.DestinationHealth:
     """Return a destination's health as callers see it."""
     known = report.health or _at_rest(record, report)
     return {
@@ -77,7 +80,7 @@ def _actor_view(actor: ActorReport) -> shapes.ActorState:
     }
 
 
-def _at_rest(record: DestinationRecord, report: DestinationReport) -> Health:
+def _at_rest(record: DestinationRecord | Destination, report: DestinationReport) -> Health:
     """Return the health of a destination that has no machine in memory: nothing happened lately."""
     if record.status is not DestinationStatus.ACTIVE:
         state = HealthState.DISABLED

@@ -37,12 +37,9 @@ from engine.settings import Settings
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
 FORGET_LOOKS = 4_000  # at rows for them, of which some may not go yet: some 200 us
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
-# Actors looked at between two yields: about a millisecond where all of them go.
-RETIRE_AT_ONCE = 1_000
-# Deliveries told together of which each may be sent at once where it is alone: about a slice of turns.
-# They are sent so for no longer than two: the signature or the rendering of one may take all of that.
-SENT_AT_ONCE = 32
-SENT_WITHIN_SLICES = 2
+RETIRE_AT_ONCE = 1_000  # actors between two yields: about a millisecond where all of them go
+SENT_AT_ONCE = 32  # deliveries told together, each alone at its destination: about a slice of turns
+SENT_WITHIN_SLICES = 2  # for no longer: one signature or rendering may take all of that
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 
 
@@ -361,8 +358,7 @@ class Directory:
         actor = self._actors.get(destination)
         if actor is not None:
             return actor.report()
-        dormant, config = self._dormant.get(destination), self._find(destination)
-        pending = 0 if dormant is None else dormant.waiting
+        config, pending = self._find(destination), self.work(destination)
         health = None
         if config is not None:
             snapshot = self._context.snapshots.of(destination)
@@ -373,14 +369,19 @@ class Directory:
         """Return the destinations of an environment that have an actor, or something that waits."""
         return {*self._actors_of.get(environment, ()), *self._dormant_of.get(environment, ())}
 
+    def work(self, destination: str) -> int:
+        """Return how many deliveries of a destination wait or are in flight."""
+        if (actor := self._actors.get(destination)) is not None:
+            return actor.pending + actor.in_flight
+        return 0 if (dormant := self._dormant.get(destination)) is None else dormant.waiting
+
     def totals(self, environment: int) -> Totals:
         """Return what waits and is in flight in an environment."""
-        pending = in_flight = 0
+        pending = sum(each.waiting for each in self._dormant_of.get(environment, {}).values())
+        in_flight = 0
         for actor in self._actors_of.get(environment, {}).values():
             pending += actor.pending
             in_flight += actor.in_flight
-        for dormant in self._dormant_of.get(environment, {}).values():
-            pending += dormant.waiting
         return Totals(pending, in_flight)
 
     def statistics(self) -> DirectoryStatistics:

@@ -169,6 +169,10 @@ class Models:
             self._credentials.update(secrets)
             self._digests_of[key_id] = tuple(secrets)
 
+    def has_key(self, key_id: str) -> bool:
+        """Return True if a key has a secret that lets somebody in."""
+        return key_id in self._digests_of
+
     def credential(self, secret: bytes, now: float) -> Credential | None:
         """Return the credential of `secret` at `now`, None if it is unknown or has expired."""
         return self.credential_by_digest(digest_of(secret), now)

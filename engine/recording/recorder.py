@@ -24,6 +24,7 @@ from engine.ports import (
     SnapshotWrite,
 )
 from engine.ports.outage import Outage
+from engine.recording.feed import Feed
 from engine.recording.group import build_group
 from engine.recording.outcome_queue import OutcomeQueue, QueuedOutcome, SettlementOwner
 from engine.recording.settled_replays import SettledReplays
@@ -85,6 +86,7 @@ class Recorder:
         relieved: Callable[[], None] | None = None,
         replays: SettledReplays | None = None,
         totals: Counting | None = None,
+        feed: Feed | None = None,
         announcer: Announcing | None = None,
     ) -> None:
         """`relieved` is called once `outcomes` holds fewer workspaces."""
@@ -96,6 +98,7 @@ class Recorder:
         self._relieved = relieved
         self._replays = replays
         self._totals = totals
+        self._feed = feed
         self._announcer = announcer
         self._marks: dict[str, BacklogMark] = {}
         self._snapshots: dict[str, SnapshotWrite] = {}
@@ -299,6 +302,8 @@ class Recorder:
         announcer = self._announcer
         if self._totals is not None:
             reports.append(partial(self._totals.settled, counts))
+        if self._feed is not None and self._feed.followed:
+            reports.append(partial(self._feed.settled, group.settlements))
         if announcer is None:
             return reports
         if group.snapshots:

@@ -24,6 +24,7 @@ from api.gate import Gate
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
+from api.live import Live
 from api.openapi.operations import OCTETS
 from api.services import Services
 from api.shares import shares_of
@@ -74,6 +75,7 @@ from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
 from engine.plans.plans import BUILT_IN, Plans, Visibility, overridden
 from engine.ports import StoreAwayError, Transmission
+from engine.recording.feed import Feed
 from engine.recording.throughput import Throughput
 from engine.replay.job import ReplayJob
 from engine.routing.judge import EventJudge
@@ -289,6 +291,9 @@ class FakeDirectory:
     def known(self, environment: int) -> set[str]:
         return {each.id for each in self.configured if each.environment == environment}
 
+    def work(self, destination: str) -> int:
+        return 0
+
     def totals(self, environment: int) -> Totals:
         return Totals(0, len(self.flying))
 
@@ -499,6 +504,7 @@ class House:
             surveys=Surveys(self.directory),
             audit_log=PostgresAudit(self.bridge.pool),
             throughput=self.throughput,
+            live=Live(Feed()),
             watch=LoopWatch(1.0, self.clock.now),
             nodes=Liveness(str(uuid.uuid4())),
             directory=self.directory,
@@ -590,7 +596,8 @@ class Caller:
         client = self._client
         await client.send(raw)
         found = await client.response(head_only)
-        if found.headers.get("connection") == "close":
+        live = found.headers.get("content-type") == "text/event-stream"
+        if live or found.headers.get("connection") == "close":
             self._client = None
         return found
 

@@ -24,7 +24,7 @@ SCHEMAS = DOCUMENT["components"]["schemas"]
 # Operations without a method: what a client has no use of, and URLs for those who have no key.
 LEFT_OUT = {"/livez", "/readyz", "/openapi.json", "/docs", "/downloads/{token}"}
 # Methods whose answer is no JSON.
-BYTES = {"files.content"}
+BYTES = {"files.content", "observability.stream"}
 # Arguments that are no values of JSON.
 GIVEN: dict[str, tuple[Any, ...]] = {"events.send_batch": ([],), "files.create": (b"",)}
 OPERATIONS = {route.client.name: route for route in ROUTES if route.client is not None}

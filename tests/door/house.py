@@ -245,6 +245,9 @@ class Client:
             pass
         elif "content-length" in headers:
             body = await self.exactly(int(headers["content-length"]))
+        elif headers.get("content-type") == "text/event-stream" and status == 200:
+            body = await self.exactly(int(await self.until(b"\r\n"), 16))
+            await self.stream.aclose()  # it has no end: the beginning is the answer
         elif headers.get("transfer-encoding") == "chunked":
             while size := int(await self.until(b"\r\n"), 16):
                 body += await self.exactly(size)

@@ -16,12 +16,12 @@ from angarium.aio.made.deliveries import AsyncDeliveries
 from angarium.aio.made.dlq import AsyncDlq
 from angarium.aio.made.embed_sessions import AsyncEmbedSessions
 from angarium.aio.made.nodes import AsyncNodes
-from angarium.aio.made.observability import AsyncObservability
 from angarium.aio.made.routing_rules import AsyncRoutingRules
 from angarium.aio.made.schemas import AsyncSchemas
 from angarium.aio.made.templates import AsyncTemplates
 from angarium.aio.made.transform_scripts import AsyncTransformScripts
 from angarium.aio.made.workspace import AsyncWorkspaceMethods
+from angarium.aio.observability import AsyncObservability
 from angarium.aio.replays import AsyncReplayJobs
 from angarium.calls import Call
 from angarium.errors import ConnectionFailedError
@@ -69,7 +69,7 @@ class AsyncClient:
         self.api_keys = AsyncApiKeys(self.send)
         self.embed_sessions = AsyncEmbedSessions(self.send)
         self.customers = AsyncCustomers(self.send)
-        self.observability = AsyncObservability(self.send)
+        self.observability = AsyncObservability(self.send, self.read)
         self.workspace = AsyncWorkspaceMethods(self.send)
 
     async def auth_context(self) -> AuthContext:

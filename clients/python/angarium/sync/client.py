@@ -23,12 +23,12 @@ from angarium.sync.made.deliveries import Deliveries
 from angarium.sync.made.dlq import Dlq
 from angarium.sync.made.embed_sessions import EmbedSessions
 from angarium.sync.made.nodes import Nodes
-from angarium.sync.made.observability import Observability
 from angarium.sync.made.routing_rules import RoutingRules
 from angarium.sync.made.schemas import Schemas
 from angarium.sync.made.templates import Templates
 from angarium.sync.made.transform_scripts import TransformScripts
 from angarium.sync.made.workspace import WorkspaceMethods
+from angarium.sync.observability import Observability
 from angarium.sync.replays import ReplayJobs
 
 Answer = TypeVar("Answer")
@@ -70,7 +70,7 @@ class Client:
         self.api_keys = ApiKeys(self.send)
         self.embed_sessions = EmbedSessions(self.send)
         self.customers = Customers(self.send)
-        self.observability = Observability(self.send)
+        self.observability = Observability(self.send, self.read)
         self.workspace = WorkspaceMethods(self.send)
 
     def auth_context(self) -> AuthContext:

@@ -1,0 +1,307 @@
+"""Live channels: the messages of `GET /stream`, made once for all listeners that watch the same.
+
+Listeners move their channel on: a channel without listeners does nothing. A channel keeps its last
+messages, and a listener that is too slow for them is told how many it has missed.
+"""
+
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from heapq import nlargest
+from itertools import chain
+from typing import Any, Literal, Protocol
+
+import orjson
+import trio
+from msgspec import Struct
+
+from api.shapes import DestinationHealth
+from engine.actors.reports import DestinationReport
+from engine.core.destination import Destination
+from engine.core.records import Delivery, Settlement
+from engine.model.errors import Refusal
+from engine.model.instants import iso
+from engine.recording.feed import Feed
+from engine.runtime.tally import Tally
+
+Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
+TICK_S = 0.25  # between two messages of deliveries
+SLOW_TICKS = 4  # between two messages of the other topics
+COMMENT_S = 15.0  # without a message; proxies cut what is silent for a minute
+MOST_LISTENERS = 16  # of one workspace
+BUSIEST = 200  # destinations whose health is told
+PART = 50  # items of one message: some 30 KiB
+AT_ONCE = 1_000  # destinations looked at between two yields: about a millisecond
+KEPT = 64  # messages: about eight seconds
+Message = tuple[int, Topic, bytes]
+
+
+class Audience(Struct, frozen=True):
+    """What the listeners of a channel may see and want to see. None: everything of the environment."""
+
+    environment: int
+    account: str | None  # of the customer whose sessions listen
+    customer: str | None  # customerExternalId
+    destination: str | None
+    reveals: bool  # errors as receivers worded them
+
+    def sees(self, destination: Destination | None) -> bool:
+        """Return True if a destination is theirs to see."""
+        return (
+            destination is not None
+            and destination.environment == self.environment
+            and self.account in (None, destination.customer_account)
+            and self.customer in (None, destination.customer)
+            and self.destination in (None, destination.id)
+        )
+
+    @property
+    def everything(self) -> bool:
+        """True if nothing of the environment is left out."""
+        return self.account is None and self.customer is None and self.destination is None
+
+
+class Sights(Protocol):
+    """What channels show, beside the outcomes of deliveries."""
+
+    def find(self, destination: str) -> Destination | None:
+        """Return a destination's configuration."""
+
+    def known(self, environment: int) -> set[str]:
+        """Return the destinations with an actor or waiting deliveries."""
+
+    def work(self, destination: str) -> int:
+        """Return how many deliveries of a destination wait or are in flight."""
+
+    def health(self, destination: Destination) -> tuple[DestinationReport, DestinationHealth]:
+        """Return a destination's health, and its view."""
+
+    def throughput(self, environment: int) -> dict[str, Any]:
+        """Return the counts of the last whole second, and what waits."""
+
+    async def replays(self, audience: Audience) -> list[dict[str, Any]]:
+        """Return the latest replay jobs."""
+
+
+class LiveChannel:
+    """The messages for one audience."""
+
+    def __init__(self, audience: Audience, feed: Feed, sights: Sights) -> None:
+        self.audience = audience
+        self.wanted: Counter[Topic] = Counter()  # by listeners
+        self.messages: deque[Message] = deque(maxlen=KEPT)
+        self.number = 0  # of the last message
+        self._sights = sights
+        self.window = feed.open(audience.environment, None if audience.everything else self._passes)
+        self._at = trio.current_time()
+        self._ticks = 0
+        self._busy = False
+        self._dead: Counter[str] = Counter()
+        self._told: dict[Topic | str, Any] = {}  # what was told last, where only changes are told
+
+    def _passes(self, delivery: Delivery) -> bool:
+        return self.audience.sees(self._sights.find(delivery.destination))
+
+    def join(self, topics: Iterable[Topic]) -> None:
+        """Add a listener, who is told everything that so far was told only when it changed."""
+        self.wanted.update(topics)
+        self._told = {}
+
+    async def tick(self) -> None:
+        """Make the messages that are due, unless another listener does."""
+        now = trio.current_time()
+        if self._busy or now - self._at < TICK_S:
+            return
+        self._busy = True
+        try:
+            self._at = now
+            self._ticks += 1
+            look = self.window.look()
+            self._dead += look.dead
+            if self.wanted["deliveries"] and look.outcomes:
+                items = [outcome_view(each) for each in look.outcomes]
+                self._say("deliveries", {"items": items, "omitted": look.omitted})
+            if self._ticks % SLOW_TICKS == 0:
+                await self._slow()
+        finally:
+            self._busy = False
+
+    async def _slow(self) -> None:
+        if self.wanted["throughput"]:
+            self._say("throughput", self._sights.throughput(self.audience.environment))
+        if self.wanted["health"]:
+            await self._say_health(await self._busiest())
+        if self._dead:
+            dead = [{"destinationId": each, "count": n} for each, n in self._dead.most_common(PART)]
+            self._say("dlq", {"items": dead, "omitted": len(self._dead) - len(dead)})
+            self._dead = Counter()
+        if self.wanted["replays"]:
+            jobs = await self._sights.replays(self.audience)
+            if jobs != self._told.get("replays"):
+                self._told["replays"] = jobs
+                self._say("replays", {"items": jobs})
+
+    async def _busiest(self) -> list[str]:
+        """Return the destinations with the most work, found in slices between which others run."""
+        audience, sights = self.audience, self._sights
+        if audience.destination is not None:
+            return [audience.destination]
+        busiest: list[tuple[int, str]] = []
+        known = list(sights.known(audience.environment))
+        for start in range(0, len(known), AT_ONCE):
+            seen = (
+                (sights.work(each), each)
+                for each in known[start : start + AT_ONCE]
+                if audience.everything or audience.sees(sights.find(each))
+            )
+            busiest = nlargest(BUSIEST, chain(busiest, seen))
+            await trio.lowlevel.checkpoint()
+        return [each for _, each in busiest]
+
+    async def _say_health(self, busiest: Sequence[str]) -> None:
+        """Tell the health of those of which it has changed since it was told."""
+        before, told = self._told, {}
+        for start in range(0, len(busiest), PART):
+            part = []
+            for each in busiest[start : start + PART]:
+                destination = self._sights.find(each)
+                if destination is None or not self.audience.sees(destination):
+                    continue
+                report, view = self._sights.health(destination)
+                told[each] = _gist(report)
+                if before.get(each) != told[each]:
+                    if not self.audience.reveals:
+                        view["lastError"] = None
+                    part.append(view)
+            if part:
+                self._say("health", {"items": part})
+            await trio.lowlevel.checkpoint()
+        if (
+            self._told is before
+        ):  # else somebody has joined, who is told everything at the next look
+            self._told = {**told, "replays": before.get("replays")}
+
+    def _say(self, topic: Topic, document: Mapping[str, Any]) -> None:
+        self.number += 1
+        text = b"event: %b\ndata: %b\n\n" % (topic.encode(), orjson.dumps(document))
+        self.messages.append((self.number, topic, text))
+
+
+class Live:
+    """Owner of the channels and of their listeners."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._channels: dict[Audience, LiveChannel] = {}
+        self._listeners = Tally()
+        self._stopped = trio.Event()
+
+    def stop(self) -> None:
+        """End all streams."""
+        self._stopped.set()
+
+    async def follow(
+        self,
+        workspace: str,
+        audience: Audience,
+        sights: Sights,
+        topics: Iterable[Topic],
+        ended: Callable[[], bool],
+    ) -> AsyncIterator[bytes]:
+        """Yield the stream of one listener until `ended`. Raises Refusal 503 where a workspace has too
+        many."""
+        with self._place(workspace), self._listening(audience, sights, set(topics)) as channel:
+            heard, said_at = channel.number, trio.current_time()
+            yield b"retry: 3000\n\n"
+            while not ended():
+                with trio.move_on_after(TICK_S):
+                    await self._stopped.wait()
+                if self._stopped.is_set():
+                    return
+                await channel.tick()
+                messages = _since(channel, heard, topics)
+                heard = channel.number
+                if messages:
+                    for message in messages:
+                        yield message
+                elif trio.current_time() - said_at >= COMMENT_S:
+                    yield b": nothing new\n\n"
+                else:
+                    continue
+                said_at = trio.current_time()
+
+    @contextmanager
+    def _place(self, workspace: str) -> Iterator[None]:
+        if self._listeners.of(workspace) >= MOST_LISTENERS:
+            raise Refusal(
+                "overloaded",
+                f"the workspace has {MOST_LISTENERS} live streams: close one, or try later",
+                retry_after_s=1,
+            )
+        self._listeners.add(workspace)
+        try:
+            yield
+        finally:
+            self._listeners.remove(workspace)
+
+    @contextmanager
+    def _listening(
+        self, audience: Audience, sights: Sights, topics: set[Topic]
+    ) -> Iterator[LiveChannel]:
+        channel = self._channels.get(audience)
+        if channel is None:
+            channel = self._channels[audience] = LiveChannel(audience, self._feed, sights)
+        channel.join(topics)
+        try:
+            yield channel
+        finally:
+            channel.wanted.subtract(topics)
+            if not any(channel.wanted.values()):
+                del self._channels[audience]
+                self._feed.close(channel.window)
+
+
+def _gist(report: DestinationReport) -> tuple[Any, ...]:
+    """Return what makes a health worth telling again when it changes."""
+    health = report.health
+    if health is None:
+        return (report.pending, report.in_flight)
+    states = (health.state, health.circuit, health.hold)
+    return (
+        report.pending,
+        report.in_flight,
+        *states,
+        health.success_rate,
+        health.latency_p95_ms,
+    )
+
+
+def _since(channel: LiveChannel, heard: int, topics: Iterable[Topic]) -> list[bytes]:
+    """Return the messages after one that was heard, with word of those that are gone."""
+    messages = [
+        text for number, topic, text in channel.messages if number > heard and topic in topics
+    ]
+    first = channel.messages[0][0] if channel.messages else heard + 1
+    missed = max(0, first - heard - 1)
+    if missed:
+        messages.insert(0, b'event: missed\ndata: {"messages":%d}\n\n' % missed)
+    return messages
+
+
+def outcome_view(settlement: Settlement) -> dict[str, Any]:
+    """Return an outcome as listeners see it."""
+    delivery, attempt = settlement.delivery, settlement.attempt
+    category = settlement.error_category
+    return {
+        "id": delivery.id,
+        "eventId": delivery.event.id,
+        "eventType": delivery.event.type,
+        "destinationId": delivery.destination,
+        "status": settlement.status.name,
+        "attempt": None if attempt is None else attempt.number,
+        "durationMs": None if attempt is None else attempt.outcome.duration_ms,
+        "responseStatus": settlement.response_status,
+        "errorCategory": None if category is None else category.name,
+        "dlqStatus": None if settlement.dlq_status is None else settlement.dlq_status.name,
+        "at": iso(int(settlement.at * 1000)),
+    }

@@ -1,0 +1,171 @@
+"""The live stream: what happens in an environment, as server-sent events."""
+
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any, get_args
+
+from pydantic import Field, RootModel
+
+from api.call import Answer, Call, Opened
+from api.live import Audience, Topic
+from api.queries import Query
+from api.resources.health import health_view
+from api.routes import READ, Embed, Method, Route
+from api.services import Services
+from api.shapes import DestinationHealth
+from engine.actors.reports import DestinationReport
+from engine.core.destination import Destination
+from engine.core.vocabulary import Environment
+from engine.drafts import Uuid
+from engine.model.documents import invalid
+from engine.model.instants import iso
+from engine.model.words import Word
+from engine.model.workspace_settings import Ability
+from engine.replay.job import ReplayJob
+
+TOPICS: tuple[Topic, ...] = get_args(Topic)
+OF_KEYS = {"throughput"}  # as the endpoint with the same figures
+JOBS = 20  # replay jobs that are told, the newest
+
+
+class StreamQuery(Query):
+    """What is followed."""
+
+    environment: Word[Environment] | None = None
+    topics: str | None = Field(
+        None,
+        description="Any of throughput, health, deliveries, replays and dlq, with commas between them. "
+        "By default all that the caller may see.",
+    )
+    destination_id: Uuid | None = Field(None, description="What concerns this destination.")
+    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        None, description="What concerns this customer's destinations."
+    )
+
+
+class EventStream(RootModel[bytes]):
+    """Server-sent events, until the credential or the server ends."""
+
+
+class LiveSights:
+    """What channels show, of the services."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def find(self, destination: str) -> Destination | None:
+        """Return a destination's configuration."""
+        return self._services.models.destinations.get(destination)
+
+    def known(self, environment: int) -> set[str]:
+        """Return the destinations with an actor or waiting deliveries."""
+        return self._services.directory.known(environment)
+
+    def work(self, destination: str) -> int:
+        """Return how many deliveries of a destination wait or are in flight."""
+        return self._services.directory.work(destination)
+
+    def health(self, destination: Destination) -> tuple[DestinationReport, DestinationHealth]:
+        """Return a destination's health, and its view."""
+        report = self._services.directory.health(destination.id)
+        return report, health_view(destination, report)
+
+    def throughput(self, environment: int) -> dict[str, Any]:
+        """Return the counts of the last whole second, and what waits."""
+        _, series = self._services.throughput.last(environment)
+        point = series[-2]
+        now = self._services.directory.totals(environment)
+        return {
+            "at": iso(point.at * 1000),
+            "accepted": point.counts.accepted,
+            "delivered": point.counts.delivered,
+            "failed": point.counts.failed,
+            "attempts": point.counts.attempts,
+            "pending": now.pending,
+            "inFlight": now.in_flight,
+        }
+
+    async def replays(self, audience: Audience) -> list[dict[str, Any]]:
+        """Return the latest replay jobs."""
+        jobs = await self._services.replay_store.page(
+            audience.environment, None, audience.account, None, JOBS
+        )
+        return [_job(job) for job in jobs]
+
+
+def _job(job: ReplayJob) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "status": job.status.name,
+        "total": job.total,
+        "enqueued": job.enqueued,
+        "skipped": job.skipped,
+        "delivered": job.delivered,
+        "failed": job.failed,
+        "finishedAt": None if job.finished_at_ms is None else iso(job.finished_at_ms),
+    }
+
+
+async def stream(call: Call) -> Answer:
+    """Follow what happens."""
+    query = call.query_as(StreamQuery)
+    services, customer = call.services, call.customer
+    topics = _topics(query.topics, own=customer is not None)
+    settings = services.models.settings_of(call.admitted.credential.workspace)
+    audience = Audience(
+        environment=call.number,
+        account=None if customer is None else customer.account,
+        customer=query.customer_external_id,
+        destination=query.destination_id,
+        reveals=customer is None or settings.allows(Ability.VIEW_PAYLOADS),
+    )
+    credential = call.admitted.credential
+
+    def ended() -> bool:
+        if credential.expires_at is not None and services.now() >= credential.expires_at:
+            return True
+        return customer is None and not services.models.has_key(credential.key_id)
+
+    chunks = services.live.follow(
+        credential.workspace, audience, LiveSights(services), topics, ended
+    )
+    assert isinstance(chunks, AsyncGenerator)
+    first = await anext(chunks)  # too many listeners are an answer, and none that breaks off
+    return Answer(200, content_type="text/event-stream", chunks=Opened(first, chunks))
+
+
+def _topics(given: str | None, *, own: bool) -> list[Topic]:
+    """Return the topics that are named, or all. Raises Refusal 400 where one is none."""
+    may = [each for each in TOPICS if not (own and each in OF_KEYS)]
+    if given is None:
+        return may
+    named = [each for each in may if each in given.split(",")]
+    if len(named) != len(given.split(",")):
+        raise invalid("topics", f"must be different ones of {', '.join(may)}")
+    return named
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/stream",
+        name="getStream",
+        client=Method("observability.stream", by_hand=True),
+        summary="Follow what happens, live",
+        description="Server-sent events. The event's name is its topic, its data JSON.\n\n"
+        "`deliveries`: recorded outcomes as `{items, omitted}`, at most four messages a second of 50 "
+        "items each. `health`: `{items}` of those of the 200 busiest destinations whose health has "
+        "changed, at most once a second, 50 in a message. `throughput`: the last whole second. `dlq`: "
+        "how many deliveries died, by destination. `replays`: the latest jobs, of all destinations, when "
+        "one has changed. "
+        "`missed` says how many messages a slow client has lost. After 15 seconds of silence comes a "
+        "comment.\n\nThe stream ends with its credential, and when the server stops. Outcomes are those "
+        "of the process that answers. A workspace has 16 streams at most.",
+        tag="Observability",
+        scopes=READ,
+        embed=Embed.OWN,
+        handler=stream,
+        query=StreamQuery,
+        content_type="text/event-stream",
+        responses={200: EventStream},
+    ),
+)

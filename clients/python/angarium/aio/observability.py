@@ -1,0 +1,45 @@
+"""The live stream, which is written by hand: server-sent events as objects."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlencode
+
+from angarium.aio.files import AsyncRead
+from angarium.aio.made.observability import AsyncObservability as Made
+from angarium.aio.resource import AsyncSend
+from angarium.calls import query_of
+from angarium.shapes import JsonObject
+
+
+class AsyncObservability(Made):
+    """How an environment does: analytics, counts, and what happens, live."""
+
+    def __init__(self, send: AsyncSend, read: AsyncRead) -> None:
+        super().__init__(send)
+        self._read = read
+
+    async def stream(
+        self,
+        *topics: str,
+        destination_id: str | None = None,
+        customer_external_id: str | None = None,
+    ) -> AsyncIterator[tuple[str, JsonObject]]:
+        """Yield events as pairs of a topic and its data, until the server ends the stream.
+
+        Topics are throughput, health, deliveries, replays and dlq; without any, all that the key may see.
+        """
+        query: dict[str, Any] = query_of(
+            {
+                "topics": ",".join(topics) or None,
+                "destination_id": destination_id,
+                "customer_external_id": customer_external_id,
+            }
+        )
+        held = b""
+        async for piece in self._read("/stream?" + urlencode(query)):
+            *events, held = (held + piece).split(b"\n\n")
+            for event in events:
+                fields = dict(line.split(b": ", 1) for line in event.split(b"\n") if b": " in line)
+                if b"event" in fields and b"data" in fields:
+                    yield fields[b"event"].decode(), json.loads(fields[b"data"])

@@ -1,0 +1,46 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The live stream, which is written by hand: server-sent events as objects."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+from angarium.calls import query_of
+from angarium.shapes import JsonObject
+from angarium.sync.files import Read
+from angarium.sync.made.observability import Observability as Made
+from angarium.sync.resource import Send
+
+
+class Observability(Made):
+    """How an environment does: analytics, counts, and what happens, live."""
+
+    def __init__(self, send: Send, read: Read) -> None:
+        super().__init__(send)
+        self._read = read
+
+    def stream(
+        self,
+        *topics: str,
+        destination_id: str | None = None,
+        customer_external_id: str | None = None,
+    ) -> Iterator[tuple[str, JsonObject]]:
+        """Yield events as pairs of a topic and its data, until the server ends the stream.
+
+        Topics are throughput, health, deliveries, replays and dlq; without any, all that the key may see.
+        """
+        query: dict[str, Any] = query_of(
+            {
+                "topics": ",".join(topics) or None,
+                "destination_id": destination_id,
+                "customer_external_id": customer_external_id,
+            }
+        )
+        held = b""
+        for piece in self._read("/stream?" + urlencode(query)):
+            *events, held = (held + piece).split(b"\n\n")
+            for event in events:
+                fields = dict(line.split(b": ", 1) for line in event.split(b"\n") if b": " in line)
+                if b"event" in fields and b"data" in fields:
+                    yield fields[b"event"].decode(), json.loads(fields[b"data"])

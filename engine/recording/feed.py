@@ -1,0 +1,88 @@
+"""The feed: windows on the outcomes of an environment, for people who watch them live.
+
+Fed after a commit, by the group. A window keeps the first few outcomes between two looks and counts the
+rest. While no window is open, the recorder does not call the feed.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from engine.core.records import Delivery, Settlement
+from engine.core.vocabulary import DeliveryOrigin
+
+KEPT = 50  # outcomes between two looks
+
+
+class Look(Struct, frozen=True):
+    """What happened since the look before: the first outcomes, how many more there were, and how many
+    deliveries died, by destination."""
+
+    outcomes: list[Settlement]
+    omitted: int
+    dead: Counter[str]
+
+
+class OutcomeWindow:
+    """The outcomes that pass a filter. Made and closed by `Feed`."""
+
+    def __init__(self, environment: int, passes: Callable[[Delivery], bool] | None) -> None:
+        self.environment = environment
+        self._passes = passes
+        self._outcomes: list[Settlement] = []
+        self._omitted = 0
+        self._dead: Counter[str] = Counter()
+
+    def add(self, settlement: Settlement) -> None:
+        """Keep or count an outcome, if it passes."""
+        delivery = settlement.delivery
+        if self._passes is not None and not self._passes(delivery):
+            return
+        if settlement.dead_lettered:
+            self._dead[delivery.destination] += 1
+        if len(self._outcomes) < KEPT:
+            self._outcomes.append(settlement)
+        else:
+            self._omitted += 1
+
+    def look(self) -> Look:
+        """Return what happened since the last look."""
+        look = Look(self._outcomes, self._omitted, self._dead)
+        self._outcomes, self._omitted, self._dead = [], 0, Counter()
+        return look
+
+
+class Feed:
+    """Owner of the open windows: the trio thread."""
+
+    def __init__(self) -> None:
+        self._windows: dict[int, list[OutcomeWindow]] = {}  # by environment
+
+    @property
+    def followed(self) -> bool:
+        """True while any window is open."""
+        return bool(self._windows)
+
+    def open(
+        self, environment: int, passes: Callable[[Delivery], bool] | None = None
+    ) -> OutcomeWindow:
+        """Return a new window; without `passes` on all outcomes of the environment."""
+        window = OutcomeWindow(environment, passes)
+        self._windows.setdefault(environment, []).append(window)
+        return window
+
+    def close(self, window: OutcomeWindow) -> None:
+        """Close a window."""
+        windows = self._windows[window.environment]
+        windows.remove(window)
+        if not windows:
+            del self._windows[window.environment]
+
+    def settled(self, settlements: Sequence[Settlement]) -> None:
+        """Hear of a group of outcomes that are durable now."""
+        for settlement in settlements:
+            delivery = settlement.delivery
+            if delivery.origin is not DeliveryOrigin.INSPECTION:
+                for window in self._windows.get(delivery.event.environment, ()):
+                    window.add(settlement)
