@@ -14,11 +14,11 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, NotFound
 from werkzeug.routing import BaseConverter, Rule
 
+from api.admission import AdmissionRefusal, Allowance
 from api.answers import headers_of, no_such_path, refused
 from api.call import Answer
 from api.entry import ENTRY
 from api.envelope import request_id_of
-from api.gate import Allowance, GateRefusal
 from api.heads import Heads, Told
 from api.judgement import Judge
 from api.routes import Route
@@ -156,7 +156,7 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
         if "X-Request-Id" not in response.headers:
             response.headers["X-Request-Id"] = g.request_id
         if "X-RateLimit-Limit" not in response.headers:
-            allowance: Allowance = g.allowance or services.gate.anonymous()
+            allowance: Allowance = g.allowance or services.admission.anonymous()
             for name, value in allowance.headers():
                 response.headers[name.decode().title()] = value.decode()
         if response.status_code in (204, 304):
@@ -174,7 +174,7 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
 
     @app.errorhandler(Refusal)
     async def refused(refusal: Refusal) -> Response:
-        if isinstance(refusal, GateRefusal):
+        if isinstance(refusal, AdmissionRefusal):
             g.allowance = refusal.allowance
         return _refused(refusal)
 

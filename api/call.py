@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel
 
-from api.gate import Admission
+from api.admission import Admission
 from api.services import Services
 from engine.control.audit import Principal
 from engine.core.vocabulary import Environment

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from api.admission import Admission, Allowance
 from api.cors import foreign_origin
-from api.gate import Admission, Allowance
-from api.ingestion import at_gate
+from api.ingestion import with_allowance
 from api.policy import check_route
 from api.queries import parameters
 from api.refusals import other_environment
@@ -54,7 +54,7 @@ def enter(services: Services, route: Route, query: bytes, fields: Fields) -> Ent
     authorizations = [value for name, value in fields if name == b"authorization"]
     if len(authorizations) > 1:
         raise Refusal("invalid_request", "more than one Authorization header")
-    admission = services.gate.admit(
+    admission = services.admission.admit(
         authorizations[0] if authorizations else None,
         route.scopes,
         ingestion=route.ingestion,
@@ -67,7 +67,7 @@ def enter(services: Services, route: Route, query: bytes, fields: Fields) -> Ent
         for name in named:
             check_named(admission, name)
     except Refusal as refusal:
-        raise at_gate(refusal, admission.allowance) from None
+        raise with_allowance(refusal, admission.allowance) from None
     return Entry(route, admission, tuple(named), admission.allowance)
 
 

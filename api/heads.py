@@ -11,10 +11,10 @@ from msgspec import Struct
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.routing import Map
 
+from api.admission import AdmissionRefusal, Allowance
 from api.answers import headers_of, no_such_path, not_allowed, refused
 from api.call import Answer
 from api.entry import Entry, Fields, enter
-from api.gate import Allowance, GateRefusal
 from api.queries import parameters, read_query
 from api.routes import Route
 from api.routing import allowed_by_rule, allowed_of_server
@@ -60,7 +60,7 @@ class Heads:
                 read_query(found.query, parameters(query))
                 answer = found.at_once(self._services)
                 return self._told(answer, request_id)
-        except GateRefusal as refusal:
+        except AdmissionRefusal as refusal:
             return self._told(refused(refusal, request_id), request_id, refusal.allowance)
         except Refusal as refusal:
             return self._told(refused(refusal, request_id), request_id)
@@ -92,7 +92,7 @@ class Heads:
     def _told(self, answer: Answer, request_id: str, allowance: Allowance | None = None) -> Told:
         silent = answer.status in _NO_BODY
         headers = answer.headers if silent else headers_of(answer)
-        rate = allowance or self._services.gate.anonymous()
+        rate = allowance or self._services.admission.anonymous()
         return Told(
             answer.status,
             [

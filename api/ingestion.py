@@ -10,10 +10,16 @@ from urllib.parse import unquote_plus
 
 from msgspec import Struct
 
+from api.admission import (
+    Admission,
+    AdmissionControl,
+    AdmissionRefusal,
+    Allowance,
+    named_environment,
+)
 from api.budget import BodyBudget
 from api.cors import Cors, foreign_origin
 from api.envelope import CHALLENGE, envelope
-from api.gate import Admission, Allowance, Gate, GateRefusal, named_environment
 from api.queries import MAX_PARAMETERS
 from api.refusals import encoded, no_room, other_environment, too_large, wrong_type
 from engine.core.vocabulary import CredentialKind, Environment, Scope
@@ -78,18 +84,18 @@ class Answer(Struct, gc=False):
 
 
 class Ingestion:
-    """The one way in for events: gate, budgets and `Ingest` behind them."""
+    """The only way in for events: admission, budgets, then `Ingest`."""
 
     def __init__(
         self,
-        gate: Gate,
+        admission: AdmissionControl,
         models: Models,
         ingest: IngestPort,
         bodies: BodyBudget,
         hops: Hops | None = None,
     ) -> None:
         """`hops` None: nobody asks whence an event comes."""
-        self.gate = gate
+        self.admission = admission
         self._hops = hops
         self.bodies = bodies
         self.ingest = ingest
@@ -99,9 +105,9 @@ class Ingestion:
     def judge(self, batch: bool, query: bytes, fields: Fields, length: int | None) -> Admitted:
         """Judge a head, in the contract's order: 401, 429, 403, 415, 413, 400, then 503.
 
-        `length` is that of Content-Length, None where it is not known. Raises GateRefusal.
+        `length` is that of Content-Length, None where it is not known. Raises AdmissionRefusal.
         """
-        admission = self.gate.admit(
+        admission = self.admission.admit(
             fields.get(b"authorization"), SCOPES, ingestion=True, origin=foreign_origin(fields)
         )
         allowance = admission.allowance
@@ -118,7 +124,7 @@ class Ingestion:
             if length and not self.bodies.has_room(workspace, length):
                 raise no_room()
         except Refusal as refusal:
-            raise at_gate(refusal, allowance) from None
+            raise with_allowance(refusal, allowance) from None
         credential = admission.credential
         return Admitted(
             environment, workspace, allowance, batch, limit, credential, admission.digest, hops
@@ -146,8 +152,8 @@ class Ingestion:
     def judge_again(self, admitted: Admitted) -> bool:
         """Admit a request whose head is that of `admitted`, on the same connection, byte for byte but
         for a length that was asked about (`takes`). False when it must be judged anew: the credential
-        has changed. Raises GateRefusal 503 or 429."""
-        allowance = self.gate.readmit(admitted.digest, admitted.credential, ingestion=True)
+        has changed. Raises AdmissionRefusal 503 or 429."""
+        allowance = self.admission.readmit(admitted.digest, admitted.credential, ingestion=True)
         if allowance is None:
             return False
         admitted.allowance = allowance
@@ -181,13 +187,15 @@ def refusal_of(refusal: Refusal, allowance: Allowance, request_id: str) -> Answe
     return Answer(refusal.status, body, allowance, request_id, refusal.retry_after_s)
 
 
-def at_gate(refusal: Refusal, allowance: Allowance) -> GateRefusal:
+def with_allowance(refusal: Refusal, allowance: Allowance) -> AdmissionRefusal:
     """Return the same refusal with the rate that its answer must state."""
-    if isinstance(refusal, GateRefusal):
+    if isinstance(refusal, AdmissionRefusal):
         return refusal
-    gated = GateRefusal(refusal.code, refusal.message, refusal.details, refusal.retry_after_s)
-    gated.allowance = allowance
-    return gated
+    refused = AdmissionRefusal(
+        refusal.code, refusal.message, refusal.details, refusal.retry_after_s
+    )
+    refused.allowance = allowance
+    return refused
 
 
 def _named(query: bytes, fields: Fields) -> list[str]:

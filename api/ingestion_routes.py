@@ -3,8 +3,8 @@
 import trio
 from quart import Blueprint, Response, request
 
+from api.admission import AdmissionRefusal
 from api.envelope import request_id_of
-from api.gate import GateRefusal
 from api.ingestion import Admitted, Answer, Ingestion, answer_of, refusal_of
 from api.refusals import body_late, no_room, too_large
 from engine.ingest.ingest import Reply
@@ -36,7 +36,7 @@ async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response
         admitted = ingestion.judge(
             batch, request.scope["query_string"], fields, request.content_length
         )
-    except GateRefusal as refusal:
+    except AdmissionRefusal as refusal:
         return _response(refusal_of(refusal, refusal.allowance, request_id))
     reception = _Reception(ingestion, admitted)
     try:

@@ -7,10 +7,10 @@ import trio
 from pydantic import BaseModel
 from quart import g, request
 
+from api.admission import Admission, named_environment
 from api.bodies import counted, nothing, read_object
 from api.call import Answer, Call
 from api.entry import ENTRY, Entry, check_named, held_to
-from api.gate import Admission, named_environment
 from api.policy import check_fields, withheld
 from api.queries import Query, parameters, read_query
 from api.refusals import body_late, encoded, too_large, wrong_type

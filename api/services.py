@@ -6,8 +6,8 @@ from typing import Protocol
 
 from quart import Blueprint
 
+from api.admission import AdmissionControl
 from api.budget import BodyBudget, Streams
-from api.gate import Gate
 from api.live import Live
 from api.shares import ControlShares
 from engine.actors.reports import DestinationReport, Totals
@@ -89,7 +89,7 @@ class FileServices:
 class Services:
     """Everything that the routes call."""
 
-    gate: Gate
+    admission: AdmissionControl
     models: Models
     commands: CommandQueue
     destinations: DestinationCommands

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
+from api.admission import AdmissionControl
 from api.budget import BodyBudget
 from api.composition.control import ControlParts
-from api.gate import Gate
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import FileServices, Services
@@ -41,7 +41,7 @@ from storage.replays.jobs import PostgresJobs
 
 def services_of(
     server: ControlParts,
-    gate: Gate,
+    admission: AdmissionControl,
     ingestion: Ingestion,
     judge: EventJudge,
     uploads: Uploads,
@@ -65,7 +65,7 @@ def services_of(
         server.writer,
     )
     return Services(
-        gate=gate,
+        admission=admission,
         models=models,
         judge=judge,
         commands=server.commands,

@@ -1,14 +1,14 @@
-"""The front door with what stands behind it: gate, ingestion, uploads and application."""
+"""The front door and the parts behind it: admission, ingestion, uploads and application."""
 
 from collections.abc import Callable
 
+from api.admission import AdmissionControl
 from api.app import make_app
 from api.budget import BodyBudget
 from api.composition.control import ControlParts
 from api.composition.control_plane import services_of
 from api.composition.foundation import report
 from api.door.front import FrontDoor
-from api.gate import Gate
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.table import docs_html
@@ -24,7 +24,7 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
     # first caller's request would hold up every tenant.
     docs_html()
     settings, models, now = server.settings, server.models, server.clock.now
-    gate = Gate(
+    admission = AdmissionControl(
         models,
         now,
         server.plans,
@@ -52,8 +52,8 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         server.background.spawn,
     )
     bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
-    ingestion = Ingestion(gate, models, ingest, bodies, server.hops)
-    services = services_of(server, gate, ingestion, ingest.judge, uploads, unready)
+    ingestion = Ingestion(admission, models, ingest, bodies, server.hops)
+    services = services_of(server, admission, ingestion, ingest.judge, uploads, unready)
     app = make_app(services)
     return FrontDoor(
         settings,

@@ -6,6 +6,7 @@ Nothing here awaits.
 
 from typing import Protocol
 
+from api.admission import Allowance
 from api.door.body import Body
 from api.door.channel import Address, Channel, Owner
 from api.door.exchange import Exchange
@@ -14,7 +15,6 @@ from api.door.limits import NO_WORKSPACE, PAGE_SLICE_BYTES
 from api.door.response import CONTINUE, connection_line, lines_of, render, render_head
 from api.door.transport import Transport
 from api.envelope import envelope, request_id_of
-from api.gate import Allowance
 from api.heads import Heads, Told
 from api.ingestion import Admitted, Ingestion
 from engine.model.errors import Refusal
@@ -177,7 +177,7 @@ class Answering(Channel):
         self._give_back()
         self._keep = False
         self._head, self._last_raw = None, b""
-        self._answer_refusal(refusal, self._ingestion.gate.anonymous())
+        self._answer_refusal(refusal, self._ingestion.admission.anonymous())
 
     def _answer_refusal(self, refusal: Refusal, allowance: Allowance) -> None:
         body = envelope(refusal.code, refusal.message, self._request_id, refusal.details)

@@ -4,6 +4,7 @@ Ingestion is answered on the spot; anything else is passed to the application as
 a request is being answered nothing is read. Nothing here awaits.
 """
 
+from api.admission import AdmissionRefusal
 from api.door.answering import (
     DECIDING,
     DRAINING,
@@ -28,7 +29,6 @@ from api.door.framing import (
 from api.door.passing import Passing, decoder
 from api.door.transport import Transport
 from api.envelope import envelope, request_id_of
-from api.gate import GateRefusal
 from api.ingestion import PATHS, Admitted
 from api.refusals import body_late, no_room, too_large
 from engine.ingest.ingest import Reply
@@ -198,7 +198,7 @@ class ClientConnection(Passing):
                 admitted = ingestion.judge(batch, head.query, head.index, length)
                 # Whether a page may call can change while its head does not.
                 self._before = admitted if head.origin is None else None
-        except GateRefusal as refusal:
+        except AdmissionRefusal as refusal:
             self._know(False)
             self._body = decoder(head)
             self._refuse(refusal, refusal.allowance)

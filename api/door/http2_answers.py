@@ -5,6 +5,7 @@ A slice of an answer is held until its client takes it. Nothing here awaits.
 
 from h2.errors import ErrorCodes
 
+from api.admission import Allowance
 from api.cors import Headers
 from api.door.exchange import Exchange
 from api.door.framing import Head
@@ -14,9 +15,8 @@ from api.door.limits import NO_WORKSPACE, SLICE_BYTES
 from api.door.response import date
 from api.door.untaken import UntakenAnswers
 from api.envelope import request_id_of
-from api.gate import Allowance
 from api.heads import Told
-from api.ingestion import Admitted, Answer, at_gate, refusal_of
+from api.ingestion import Admitted, Answer, refusal_of, with_allowance
 from engine.model.errors import Refusal
 
 FOREVER = float("inf")
@@ -93,9 +93,9 @@ class StreamAnswering:
         if self._answered:
             self._lane.reset(self, ErrorCodes.INTERNAL_ERROR)
             return
-        gate = self._lane.ingestion.gate
-        gated = at_gate(refusal, self._allowance or gate.anonymous())
-        self._answer(refusal_of(gated, gated.allowance, self.request_id))
+        admission = self._lane.ingestion.admission
+        refused = with_allowance(refusal, self._allowance or admission.anonymous())
+        self._answer(refusal_of(refused, refused.allowance, self.request_id))
 
     def _answer(self, answer: Answer) -> None:
         self._give_back()

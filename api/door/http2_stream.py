@@ -6,6 +6,7 @@ What is held of its body is bounded by its window, of its answer by a slice. Not
 
 from h2.errors import ErrorCodes
 
+from api.admission import AdmissionRefusal
 from api.cors import Headers
 from api.door.exchange import Exchange
 from api.door.framing import Head
@@ -16,7 +17,6 @@ from api.door.http2_protocol import STREAM_WINDOW
 from api.door.limits import LIMITS, NO_WORKSPACE, SLICE_BYTES
 from api.door.progress import Progress
 from api.entry import Entry
-from api.gate import GateRefusal
 from api.heads import Told
 from api.ingestion import PATHS, Admitted, answer_of
 from api.refusals import body_late, no_room, too_large
@@ -66,7 +66,7 @@ class StreamRequest(StreamAnswering):
         try:
             if admitted is None or not lane.ingestion.judge_again(admitted):
                 admitted = lane.ingestion.judge(batch, head.query, head.index, length)
-        except GateRefusal as refusal:
+        except AdmissionRefusal as refusal:
             lane.know(False)
             self.refuse(refusal)
             return

@@ -124,7 +124,7 @@ class Passing(Answering):
             return
         exchange.lost()
         exchange.cancel()
-        self._refuse(refusal, self._ingestion.gate.anonymous(), keep=False)
+        self._refuse(refusal, self._ingestion.admission.anonymous(), keep=False)
 
     def exchanged(self, exchange: Exchange, whole: bool) -> None:
         """The application is done with a request; `whole`: its answer was complete."""
@@ -149,7 +149,7 @@ class Passing(Answering):
         if not self.closed and self._exchange is exchange:
             self._exchange = None
             allowance = None if exchange.entry is None else exchange.entry.allowance
-            self._refuse(refusal, allowance or self._ingestion.gate.anonymous())
+            self._refuse(refusal, allowance or self._ingestion.admission.anonymous())
 
 
 def decoder(head: Head) -> Body:

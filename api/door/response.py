@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from email.utils import formatdate
 from http import HTTPStatus
 
+from api.admission import Allowance
 from api.envelope import CHALLENGE
-from api.gate import Allowance
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}

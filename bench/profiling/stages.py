@@ -48,7 +48,7 @@ DATABASE = "PostgreSQL"  # processes of the database, with their part behind it
 # and a test says so.
 STAGES: Mapping[str, Stage] = {
     "api.door": "parse",
-    "api.gate": "parse",
+    "api.admission": "parse",
     "api.ingestion": "parse",
     "api.judgement": "parse",
     "api.bodies": "parse",

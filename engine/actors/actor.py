@@ -76,7 +76,7 @@ class DestinationActor:
         if self._context.memory.full(self.config.workspace):
             self._mailbox.spill(deliveries)
             self.wake()
-        elif not (few and self._context.dispatcher.at_once(self, self._begin, deliveries)):
+        elif not (few and self._context.dispatcher.try_inline(self, self._begin, deliveries)):
             self._mailbox.offer(deliveries)
             self._share.report(self._mailbox, self._machine)
             self.wake()
@@ -112,7 +112,9 @@ class DestinationActor:
         """Take an outcome."""
         self.in_flight -= 1
         self._context.attempts.ended(self.config.workspace)
-        if self._queued or not self._context.dispatcher.in_passing(self, self._judge, flight):
+        if self._queued or not self._context.dispatcher.try_inline_if_idle(
+            self, self._judge, flight
+        ):
             self._mailbox.messages.append(flight)
             self.wake()
 
@@ -122,7 +124,7 @@ class DestinationActor:
         self._context.attempts.recorded([each.delivery.id for each in settlements])
         if self._context.awaited:
             self._context.awaited.settled(settlements)
-        if self._context.dispatcher.guarded(self, self._pass_commit_on, settlements):
+        if self._context.dispatcher.run_inline(self, self._pass_commit_on, settlements):
             self.wake()
 
     def _pass_commit_on(self, settlements: list[Settlement]) -> bool:

@@ -57,25 +57,25 @@ class Dispatcher:
             self._asleep = False
             self._wake.set()
 
-    def guarded(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Call `part(about)` outside a turn. Returns its answer; True where it raised, which crashes
-        `actor`."""
+    def run_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
+        """Call `part(about)` now, between two turns, and return its answer. Return True if it raised:
+        the exception is a crash of `actor`."""
         try:
             return part(about)
-        except Exception as error:  # the barrier of turns, for work that needs no turn
+        except Exception as error:  # one of the barriers: work that needs no turn
             self.give_up(actor, error)
             return True
 
-    def at_once(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Let `actor` take the fast path now, between two turns. Returns True if it did, as `part` does;
-        otherwise `actor` must ask for a turn."""
-        return self.guarded(actor, part, about)
+    def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
+        """Run `part(about)` inline if that is possible. Return False if nothing was done: then `actor`
+        must ask for a turn."""
+        return self.run_inline(actor, part, about)
 
-    def in_passing(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """As `at_once`, but before nobody who waits for a turn."""
+    def try_inline_if_idle(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
+        """Run `part(about)` as `try_inline` does, but only while no actor waits for a turn."""
         if self._waiting.count:
             return False
-        return self.at_once(actor, part, about)
+        return self.try_inline(actor, part, about)
 
     def slice_end(self, slices: int = 1) -> float:
         """Return until when what begins now may go on, before every other task runs."""

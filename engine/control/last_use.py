@@ -26,7 +26,9 @@ class LastUse:
     def __init__(self, store: LastUseStore, now: Callable[[], float]) -> None:
         self._store = store
         self._now = now
-        self.seen: dict[str, float] = {}  # by key, in seconds since the epoch; the gate writes it
+        self.seen: dict[
+            str, float
+        ] = {}  # by key, in seconds since the epoch; admission control writes it
         self._written: dict[
             str, tuple[float, float]
         ] = {}  # what the rows have of `seen`, and since when

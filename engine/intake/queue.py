@@ -4,7 +4,7 @@ An environment that sends batches without end fills its own line, not the groups
 it leaves to others.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from itertools import islice
 
 from engine.runtime.fair_queue import FairQueue
@@ -54,9 +54,9 @@ class IntakeQueue:
         self.weight, self.size = weight, size
         return True
 
-    def others(self, than: Collection[int]) -> bool:
+    def others(self, than: Set[int]) -> bool:
         """Return whether submissions of other environments than these wait."""
-        return any(environment not in than for environment in self._of)
+        return not than >= self._of.keys()
 
     def gather(
         self, most_events: int, most_size: int, without: Collection[int] = ()
@@ -67,13 +67,11 @@ class IntakeQueue:
         its turn. The queue looks at no more environments than a group has events: thousands of them can
         wait after a pause of the database, and each group is to cost only what it takes.
         """
-        fits = self.events <= most_events and self.size <= most_size
-        if fits and not any(environment in without for environment in self._of):
-            return self.clear()
         lines = self._lines
         group: list[Submission] = []
         events = size = 0
-        turn = list(islice((each for each in lines if each not in without), most_events))
+        free = (each for each in lines if each not in without) if without else iter(lines)
+        turn = list(islice(free, most_events))
         while turn and events < most_events:
             going: list[int] = []
             for environment in turn:

@@ -30,7 +30,7 @@ class Freshness:
         self.stale = False
 
     async def run(self) -> None:
-        """Look until cancelled; the gate asks for `stale` each time."""
+        """Look until cancelled; admission control reads `stale` at each request."""
         while True:
             self.look()
             await trio.sleep(LOOK_S)

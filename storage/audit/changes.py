@@ -144,8 +144,8 @@ class Changes:
     async def _confirm(self, line: _ListenLine) -> None:
         asked_at = trio.current_time()
         await line.connection.fetch("SELECT 1")  # what was told before this is in the channel
-        # No more than was there, or they who write without end would keep us from ever
-        # confirming, and the gate closed to everybody.
+        # Only notifications that are there now: others that write without end would otherwise delay the
+        # confirmation for ever, and admission control would refuse every request.
         await self._take(line.receive)
         self.confirmed_at = asked_at
 

@@ -136,7 +136,7 @@ async def test_who_sleeps_is_woken_by_the_first_of_many(nursery: trio.Nursery) -
     nursery.cancel_scope.cancel()
 
 
-async def test_in_passing_something_is_done_before_nobody_who_waits(nursery: trio.Nursery) -> None:
+async def test_work_runs_inline_only_while_no_actor_waits_for_a_turn(nursery: trio.Nursery) -> None:
     log: list[str] = []
     dispatcher = Dispatcher(Ticking())
     worker = Worker("a", dispatcher, log)
@@ -145,11 +145,11 @@ async def test_in_passing_something_is_done_before_nobody_who_waits(nursery: tri
         log.append(name)
         return True
 
-    assert dispatcher.in_passing(worker, part, "first")
+    assert dispatcher.try_inline_if_idle(worker, part, "first")
     dispatcher.enqueue(Worker("b", dispatcher, log, workspace="other"))
-    assert not dispatcher.in_passing(worker, part, "second")
+    assert not dispatcher.try_inline_if_idle(worker, part, "second")
     nursery.start_soon(dispatcher.run)
     await trio.testing.wait_all_tasks_blocked()
-    assert dispatcher.in_passing(worker, part, "third")
+    assert dispatcher.try_inline_if_idle(worker, part, "third")
     assert log == ["first", "b", "third"]
     nursery.cancel_scope.cancel()

@@ -16,11 +16,11 @@ import jsonschema_rs
 import orjson
 import trio
 
+from api.admission import AdmissionControl
 from api.app import make_app
 from api.budget import BodyBudget
 from api.door.front import FrontDoor
 from api.door.limits import LIMITS
-from api.gate import Gate
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
@@ -378,7 +378,7 @@ class House:
         self.plans = Plans(self.models, overridden(BUILT_IN, control_limit))
         self.last_use = LastUse(self.tables.keys, now)
         self.tokens = SessionTokens(box.derived(PURPOSE), self.models)
-        self.gate = Gate(
+        self.admission = AdmissionControl(
             self.models,
             now,
             self.plans,
@@ -386,7 +386,7 @@ class House:
             last_use=self.last_use.seen,
         )
         self.ingestion = Ingestion(
-            self.gate, self.models, FakeIngest(), BodyBudget(1 << 27, 1 << 25)
+            self.admission, self.models, FakeIngest(), BodyBudget(1 << 27, 1 << 25)
         )
         self.quotas = QuotaCheck(self.tables.customers, self.models, self.plans)
         self.filter_failures = FilterFailures(self.tables.rules.failed, now)
@@ -415,7 +415,7 @@ class House:
 
     def services(self) -> Services:
         return Services(
-            gate=self.gate,
+            admission=self.admission,
             models=self.models,
             judge=EventJudge(Router(self.models)),
             commands=self.commands,

@@ -60,7 +60,7 @@ def test_every_name_in_the_tables_is_a_module_or_begins_one() -> None:
 def test_the_path_of_an_event_has_its_own_stages() -> None:
     path = {
         "api.door.connection": "parse",
-        "api.gate": "parse",
+        "api.admission": "parse",
         "engine.ingest.ingest": "parse",
         "engine.routing.router": "route",
         "engine.filters.program": "route",

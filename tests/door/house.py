@@ -1,4 +1,4 @@
-"""A front door on a real socket, with a gate of its own and an Ingest that answers as it is told."""
+"""A front door on a real socket, with its own admission control and an Ingest that answers as told."""
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,10 +11,10 @@ import msgspec
 import trio
 from quart_trio import QuartTrio
 
+from api.admission import AdmissionControl
 from api.budget import BodyBudget
 from api.door.front import FrontDoor
 from api.door.limits import LIMITS, Limits
-from api.gate import Gate
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.streaming import Application
@@ -131,9 +131,9 @@ class House:
         self.now = 1_700_000_000.0
         models = make_models()
         plans = overridden(BUILT_IN, ingest_per_minute=ingest_limit)
-        self.gate = Gate(models, lambda: self.now, Plans(models, plans))
+        self.admission = AdmissionControl(models, lambda: self.now, Plans(models, plans))
         self.bodies = bodies or BodyBudget(1 << 27, 1 << 25)
-        self.ingestion = Ingestion(self.gate, models, self.ingest, self.bodies)
+        self.ingestion = Ingestion(self.admission, models, self.ingest, self.bodies)
         settings = Settings(
             bind="127.0.0.1:0",
             tls_cert=tls[0] if tls else None,

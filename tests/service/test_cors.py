@@ -341,7 +341,7 @@ async def test_a_used_up_rate_and_a_database_that_is_away_can_be_read(
         assert_readable(answer, PORTAL)
         foreign = await lane(house, "GET", "/embed/context", from_page(NOBODY, made.json["token"]))
         assert foreign.status == 429, "429 comes before 403"
-        monkeypatch.setattr(house.door.ingestion.gate, "_stale", lambda: True)
+        monkeypatch.setattr(house.door.ingestion.admission, "_stale", lambda: True)
         for method, path, body in (("GET", "/destinations", b""), ("POST", "/events", EVENT)):
             answer = await lane(house, method, path, [*fields, *([JSON] if body else [])], body)
             assert answer.status == 503

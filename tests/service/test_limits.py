@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from api.gate import Gate, GateRefusal
+from api.admission import AdmissionControl, AdmissionRefusal
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
 from storage.database.bridge import Bridge
@@ -84,37 +84,37 @@ async def test_every_answer_states_the_rate(house: ServiceHouse, api: Caller) ->
 
 async def test_windows_are_forgotten_with_their_minute(house: ServiceHouse, tenant: Tenant) -> None:
     now = [1_700_000_000.0]
-    gate = Gate(house.server.models, lambda: now[0], house.server.plans)
+    admission = AdmissionControl(house.server.models, lambda: now[0], house.server.plans)
     made = await house.keys.create(tenant, Scope.MANAGE, None, "k")
     head = b"Bearer " + made.secret.encode()
-    first = gate.admit(head, frozenset(Scope), ingestion=False).allowance
-    gate.admit(head, frozenset(Scope), ingestion=True)
-    assert gate.windows == 2
+    first = admission.admit(head, frozenset(Scope), ingestion=False).allowance
+    admission.admit(head, frozenset(Scope), ingestion=True)
+    assert admission.windows == 2
     now[0] = float(first.reset)
-    following = gate.admit(head, frozenset(Scope), ingestion=False).allowance
-    assert gate.windows == 1
+    following = admission.admit(head, frozenset(Scope), ingestion=False).allowance
+    assert admission.windows == 1
     assert (following.reset, following.remaining) == (first.reset + 60, following.limit - 1)
     now[0] -= 3_600  # a clock that is set back
-    earlier = gate.admit(head, frozenset(Scope), ingestion=False).allowance
+    earlier = admission.admit(head, frozenset(Scope), ingestion=False).allowance
     assert earlier.reset == now[0] + 60
 
 
 async def test_what_was_spent_stays_spent_when_the_plan_goes_down_and_up_again(
     house: ServiceHouse, tenant: Tenant
 ) -> None:
-    gate = Gate(house.server.models, lambda: 1_700_000_000.0, house.server.plans)
+    admission = AdmissionControl(house.server.models, lambda: 1_700_000_000.0, house.server.plans)
     made = await house.keys.create(tenant, Scope.MANAGE, None, "k")
     head = b"Bearer " + made.secret.encode()
 
     def left() -> int:
-        return gate.admit(head, frozenset(Scope), ingestion=False).allowance.remaining
+        return admission.admit(head, frozenset(Scope), ingestion=False).allowance.remaining
 
     for _ in range(200):
         left()
     before = left()
     name = tenant.workspace.name
     await house.keys.set_plan(name, "free")  # 120 a minute
-    with pytest.raises(GateRefusal) as refusal:
+    with pytest.raises(AdmissionRefusal) as refusal:
         left()
     assert (refusal.value.allowance.limit, refusal.value.allowance.remaining) == (120, 0)
     await house.keys.set_plan(name, "scale")

@@ -84,12 +84,12 @@ class StallingDispatcher(Dispatcher):
         elif not self._process.dead:
             super().enqueue(actor)
 
-    def at_once(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
+    def try_inline(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
         """Let `actor` do a part of its work, unless the process is behind or stands still."""
         process = self._process
         if process.stalled or (self._busy and self._chance.random() < HALF):
             return False
-        return process.dead or super().at_once(actor, part, about)
+        return process.dead or super().try_inline(actor, part, about)
 
     async def wait_idle(self) -> None:
         """Wait until nobody waits for a turn. Time passes meanwhile, so that this may end in vain."""

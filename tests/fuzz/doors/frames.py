@@ -9,6 +9,7 @@ import hpack
 import trio
 from h2.errors import ErrorCodes
 
+from api.admission import AdmissionControl
 from api.budget import BodyBudget
 from api.door.exchange import Exchange
 from api.door.framing import PREFACE
@@ -16,7 +17,6 @@ from api.door.http2 import Http2Connection
 from api.door.http2_exchange import StreamExchange
 from api.door.http2_turns import Turns
 from api.door.limits import LIMITS
-from api.gate import Gate
 from api.ingestion import Ingestion
 from engine.ingest.ingest import Done
 from engine.model.read_models import EnvironmentModel
@@ -77,8 +77,8 @@ class Neighbour(_Reactor):
         self.heads = None
         self.bodies: list[bytes] = []
         self.budget = BodyBudget(1 << 20, 1 << 20)
-        gate = Gate(MODELS, lambda: 0.0, Plans(MODELS, BUILT_IN))
-        self.ingestion = Ingestion(gate, MODELS, self, self.budget)
+        admission = AdmissionControl(MODELS, lambda: 0.0, Plans(MODELS, BUILT_IN))
+        self.ingestion = Ingestion(admission, MODELS, self, self.budget)
         self._waits = waits
         self._held: list[Done] = []
         self._exchanges: list[StreamExchange] = []

@@ -2,10 +2,10 @@
 
 import json
 
+from api.admission import AdmissionControl
 from api.budget import BodyBudget
 from api.door.framing import MAX_HEAD
 from api.envelope import envelope, request_id_of
-from api.gate import Gate
 from api.ingestion import Ingestion
 from api.pages import cursor_of, position
 from api.queries import Query, parameters, read_query
@@ -38,8 +38,8 @@ class _Nowhere:
         raise AssertionError("a head alone submits nothing")
 
 
-GATE = Gate(HOUSE, lambda: 0.0, Plans(HOUSE, BUILT_IN))
-INGESTION = Ingestion(GATE, HOUSE, _Nowhere(), BodyBudget(1 << 20, 1 << 20))
+ADMISSION = AdmissionControl(HOUSE, lambda: 0.0, Plans(HOUSE, BUILT_IN))
+INGESTION = Ingestion(ADMISSION, HOUSE, _Nowhere(), BodyBudget(1 << 20, 1 << 20))
 
 
 def check(data: bytes) -> None:
@@ -108,7 +108,14 @@ def _told(refusal: Refusal) -> None:
 DOOR = Door(
     "query",
     check,
-    ("api.queries", "api.pages", "api.gate", "api.ingestion", "api.envelope", "engine.model.instants"),
+    (
+        "api.queries",
+        "api.pages",
+        "api.admission",
+        "api.ingestion",
+        "api.envelope",
+        "engine.model.instants",
+    ),
     (
         CURSOR.encode(),
         b"cursor=" + CURSOR.encode() + b"&limit=20",

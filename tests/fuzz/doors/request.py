@@ -9,12 +9,12 @@ from unittest.mock import patch
 import trio
 from trio.testing import MockClock
 
+from api.admission import AdmissionControl
 from api.budget import BodyBudget
 from api.door.connection import ClientConnection
 from api.door.exchange import Exchange
 from api.door.framing import MAX_HEAD, MalformedError
 from api.door.limits import LIMITS
-from api.gate import Gate
 from api.ingestion import Ingestion
 from engine.ingest.ingest import Done, Reply
 from engine.model.errors import Refusal
@@ -161,8 +161,8 @@ class _House:
         self.seen: list[Request] = []
         self.http2 = False
         self.bodies = BodyBudget(1 << 24, 1 << 24)
-        gate = Gate(MODELS, lambda: 0.0, Plans(MODELS, BUILT_IN))
-        self.ingestion = Ingestion(gate, MODELS, _Ingest(self.seen), self.bodies)
+        admission = AdmissionControl(MODELS, lambda: 0.0, Plans(MODELS, BUILT_IN))
+        self.ingestion = Ingestion(admission, MODELS, _Ingest(self.seen), self.bodies)
         self.exchange: Exchange | None = None
 
     def forget(self, _channel: object) -> None:
@@ -275,7 +275,7 @@ CHUNKED = (
 DOOR = Door(
     "request",
     check,
-    ("api.door", "api.ingestion", "api.gate"),
+    ("api.door", "api.ingestion", "api.admission"),
     (
         b"\x01" + post(),
         b"\x07" + post() + post(b"/unknown"),

@@ -126,7 +126,7 @@ ACTORS = (
         (DestinationActor, "_pass_commit_on", "return follows", "return False"),
     ),
     mutant(
-        "the fast path heeds no gate",
+        "the fast path heeds no throttle",
         "A delivery that nothing waits beside is sent whatever its destination's throttle says.",
         (FastPath, "update", "throttle.calm", "True"),
     ),

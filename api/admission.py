@@ -1,4 +1,4 @@
-"""The gate: who is calling, whether they may, and what is left of their rate, for both lanes.
+"""Admission control: it finds a request's credential, checks scope and rate, and refuses or admits it.
 
 The front door asks at the head of a request, before a byte of its body is read; the Quart application
 asks for everything else. Nothing here awaits.
@@ -49,13 +49,13 @@ class Admission(Struct, frozen=True, gc=False):
     digest: bytes = b""
 
 
-class GateRefusal(Refusal):
-    """A refusal at the gate, with what the rate headers of its answer must say."""
+class AdmissionRefusal(Refusal):
+    """A refusal by admission control, with the values of the answer's rate headers."""
 
     allowance: Allowance
 
 
-class Gate:
+class AdmissionControl:
     """Credentials and rates. Owner of the windows: the trio thread."""
 
     def __init__(
@@ -98,7 +98,7 @@ class Gate:
         ingestion: bool,
         origin: bytes | None = None,
     ) -> Admission:
-        """Judge an Authorization header. Raises GateRefusal 503, 401, 429 or 403, in that order.
+        """Judge an Authorization header. Raises AdmissionRefusal 503, 401, 429 or 403, in that order.
 
         `origin`: that of the page that asks, where it is another site's (`api.cors.foreign_origin`); the
         credential's workspace must list it, whatever the credential.
@@ -131,9 +131,9 @@ class Gate:
     def readmit(
         self, digest: bytes, credential: Credential, *, ingestion: bool
     ) -> Allowance | None:
-        """Count another request of a caller who was admitted for the very same: None when the secret
-        no longer stands for `credential`, so that the request must be judged anew. Raises GateRefusal
-        503 or 429."""
+        """Count another request of a caller who was admitted with the same head. Return None when the
+        secret no longer stands for `credential`: then the request must be judged anew. Raises
+        AdmissionRefusal 503 or 429."""
         if self._stale():
             raise self._outdated()
         now = self._now()
@@ -141,7 +141,7 @@ class Gate:
             return None
         return self._spend(credential, ingestion, now)
 
-    def _outdated(self) -> GateRefusal:
+    def _outdated(self) -> AdmissionRefusal:
         refusal = self._refusal(
             "overloaded",
             "the service cannot check credentials now, try again later",
@@ -191,8 +191,8 @@ class Gate:
         return (int(now) // WINDOW_S + 1) * WINDOW_S
 
     @staticmethod
-    def _refusal(code: str, message: str, allowance: Allowance) -> GateRefusal:
-        refusal = GateRefusal(code, message)
+    def _refusal(code: str, message: str, allowance: Allowance) -> AdmissionRefusal:
+        refusal = AdmissionRefusal(code, message)
         refusal.allowance = allowance
         return refusal
 
