@@ -11,6 +11,7 @@ from pydantic import Field
 
 from api.call import Answer, Call, Opened
 from api.queries import Query
+from api.resources.counts import outcome_counts
 from api.resources.destinations import required
 from api.routes import READ, Command, Embed, Method, Route
 from api.shapes import Latency
@@ -98,7 +99,7 @@ async def of_environment(call: Call) -> Answer:
 
     async def top() -> Mapping[str, Any]:
         found = await store.top(call.number, account, start, end, TOP)
-        return {"topDestinations": [_top(each) for each in found]}
+        return {"topDestinations": [_of_destination(each) for each in found]}
 
     head = {
         "environment": call.environment_name.name,
@@ -149,17 +150,6 @@ async def _parts(
     yield b"]," + sums[1:]
 
 
-def _top(each: DestinationTotals) -> DestinationCounts:
-    return {
-        "destinationId": each.destination,
-        "attempts": each.attempts,
-        "delivered": each.delivered,
-        "failed": each.failed,
-        "retried": each.retried,
-        "deadLettered": each.dead_lettered,
-    }
-
-
 def _point(at: int, tally: CounterSums | None) -> bytes:
     # Most points of a long series are empty; what they are is known but for their instant.
     return b'{"at":"%b",%b' % (_at(at).encode(), _EMPTY if tally is None else _inside(tally))
@@ -176,15 +166,12 @@ def _inside(tally: CounterSums) -> bytes:
     return orjson.dumps(_shown(tally))[1:]
 
 
+def _of_destination(each: DestinationTotals) -> DestinationCounts:
+    return {"destinationId": each.destination, **outcome_counts(each)}
+
+
 def _shown(tally: CounterSums) -> AnalyticsTotals:
-    return {
-        "attempts": tally.attempts,
-        "delivered": tally.delivered,
-        "failed": tally.failed,
-        "retried": tally.retried,
-        "deadLettered": tally.dead_lettered,
-        "latencyMs": _latency(tally.latency),
-    }
+    return {**outcome_counts(tally), "latencyMs": _latency(tally.latency)}
 
 
 def _latency(buckets: Sequence[int]) -> Latency:

@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from api.call import Call
 from api.queries import Query
 from api.routes import READ, Command, Embed, Method, Route
-from api.shapes.overview import Counts
+from api.shapes.overview import Counts, OutcomeCounts
 from engine.core.destination import Destination
 from engine.core.health import CircuitState
 from engine.core.vocabulary import DeliveryTrouble, DestinationStatus, Environment
+from engine.log.observability import CounterSums, DestinationTotals
 from engine.model.instants import iso
 from engine.model.words import Word
 
@@ -60,6 +61,17 @@ async def counts(call: Call) -> Counts:
         "atLeast": MOST in found.values(),
         "openCircuits": circuits,
         "disabled": disabled,
+    }
+
+
+def outcome_counts(found: CounterSums | DestinationTotals | None) -> OutcomeCounts:
+    """Return counters as callers see them. `found` None: nothing was counted."""
+    return {
+        "attempts": 0 if found is None else found.attempts,
+        "delivered": 0 if found is None else found.delivered,
+        "failed": 0 if found is None else found.failed,
+        "retried": 0 if found is None else found.retried,
+        "deadLettered": 0 if found is None else found.dead_lettered,
     }
 
 

@@ -15,6 +15,7 @@ from api.resources.deliveries import item_view, own
 from api.resources.destinations import must_exist
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes.dlq import (
+    BulkAnswer,
     BulkDiscard,
     BulkRetry,
     DlqEntry,
@@ -212,31 +213,21 @@ async def retry(call: Call) -> Requeued:
 
 async def retry_all(call: Call) -> BulkRetry:
     """Try anew what is selected."""
-    dry_run, bulk = await _bulk(call, call.services.dead_letters.retry_all)
-    return {
-        "matched": bulk.matched,
-        "remaining": bulk.remaining,
-        "dryRun": dry_run,
-        "retried": bulk.done,
-    }
+    answer, done = await _bulk(call, call.services.dead_letters.retry_all)
+    return {**answer, "retried": done}
 
 
 async def discard_all(call: Call) -> BulkDiscard:
     """Give up what is selected."""
-    dry_run, bulk = await _bulk(call, call.services.dead_letters.discard_all)
-    return {
-        "matched": bulk.matched,
-        "remaining": bulk.remaining,
-        "dryRun": dry_run,
-        "discarded": bulk.done,
-    }
+    answer, done = await _bulk(call, call.services.dead_letters.discard_all)
+    return {**answer, "discarded": done}
 
 
 async def _bulk(
     call: Call,
     act: Callable[[Principal, int, DeliveryFilter, dict[str, Any], Bound], Awaitable[Bulk]],
-) -> tuple[bool, Bulk]:
-    """Do something with what is selected, or only count it. Return whether it was only counted."""
+) -> tuple[BulkAnswer, int]:
+    """Act on the selected deliveries, or only count them. Return the answer, and how many were done."""
     selection = call.body_as(DlqSelection)
     which = selection.judged()
     if selection.destination_id is not None:
@@ -245,10 +236,17 @@ async def _bulk(
         await _require(call, which.ids)
     which = _visible(call, await own(call, which))
     if selection.dry_run:
-        return True, await call.services.dead_letters.count(call.number, which)
-    bound = Bound(selection.limit, selection.rate_per_second)
-    shown = {name: value for name, value in call.document.items() if name != "dryRun"}
-    return False, await act(call.actor, call.number, which, shown, bound)
+        bulk = await call.services.dead_letters.count(call.number, which)
+    else:
+        bound = Bound(selection.limit, selection.rate_per_second)
+        shown = {name: value for name, value in call.document.items() if name != "dryRun"}
+        bulk = await act(call.actor, call.number, which, shown, bound)
+    answer: BulkAnswer = {
+        "matched": bulk.matched,
+        "remaining": bulk.remaining,
+        "dryRun": selection.dry_run,
+    }
+    return answer, bulk.done
 
 
 async def _require(call: Call, deliveries: tuple[str, ...]) -> None:

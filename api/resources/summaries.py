@@ -15,7 +15,7 @@ from api import shapes
 from api.call import Call
 from api.pages import page, position
 from api.queries import PageQuery
-from api.resources.counts import own_destinations
+from api.resources.counts import outcome_counts, own_destinations
 from api.resources.destinations import view
 from api.resources.health import health_view
 from api.routes import READ, Command, Embed, Method, Route
@@ -184,14 +184,7 @@ def summary(
 
 
 def _hour(number: int, found: DestinationHour | None) -> HourCounts:
-    return {
-        "at": iso(number * HOUR_S * 1000),
-        "attempts": 0 if found is None else found.attempts,
-        "delivered": 0 if found is None else found.delivered,
-        "failed": 0 if found is None else found.failed,
-        "retried": 0 if found is None else found.retried,
-        "deadLettered": 0 if found is None else found.dead_lettered,
-    }
+    return {"at": iso(number * HOUR_S * 1000), **outcome_counts(found)}
 
 
 ROUTES = (

@@ -52,7 +52,9 @@ class Requeued(TypedDict):
     id: Uuid
 
 
-class _Bulk(TypedDict):
+class BulkAnswer(TypedDict):
+    """The common part of the answers to requests in bulk."""
+
     matched: Annotated[Count, told("In the queue, and what the filter selects.")]
     remaining: Annotated[
         Count, told("Left for the next request. Above some millions it is at least so many.")
@@ -60,14 +62,14 @@ class _Bulk(TypedDict):
     dryRun: bool
 
 
-class BulkRetry(_Bulk):
+class BulkRetry(BulkAnswer):
     """What a retry in bulk did. What is neither retried nor remaining has left the queue meanwhile, or
     its event is gone."""
 
     retried: Count
 
 
-class BulkDiscard(_Bulk):
+class BulkDiscard(BulkAnswer):
     """What a discard in bulk did."""
 
     discarded: Count
