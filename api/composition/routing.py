@@ -28,6 +28,7 @@ def routing_of(
         base.catalog,
         rules,
         disabled=base.announcer.disabled,
+        objection=base.wire.host_check.objection,
     )
     base.background.spawn(_sweep, base, rules)
     return destinations, rules

@@ -1,6 +1,6 @@
 """Commands on destinations: create, change, enable, disable, archive."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from engine.control.customers import QuotaCheck
 from engine.control.ports import DestinationStore
 from engine.control.rotation import Make, first_keys, shown_secret
 from engine.control.rules import RuleCommands
-from engine.control.shaping import Draft, drafted, patched, receiver_of
+from engine.control.shaping import Draft, Receiver, drafted, host_of, patched, receiver_of
 from engine.control.templated import changed_secrets
 from engine.control.views import destination_document
 from engine.control.writer import ConfigurationWriter, destination_of, refuse_archived
@@ -36,6 +36,7 @@ _ACTIONS = {
 
 Change = Callable[[DestinationRecord], DestinationRecord]
 Disabled = Callable[[str, int, int, str], None]  # destination, environment, ms, GONE or CALLER
+Objection = Callable[[str, str], Awaitable[str | None]]  # host, workspace: why it is refused
 
 
 class DestinationCommands:
@@ -51,9 +52,11 @@ class DestinationCommands:
         rules: RuleCommands,
         *,
         disabled: Disabled | None = None,
+        objection: Objection | None = None,
         make_key: Make = new_key,
     ) -> None:
-        """`disabled` hears of each destination that was active and is disabled now."""
+        """`disabled` hears of each destination that was active and is disabled now. `objection` says
+        why nothing can be sent to a host; None: every host is accepted."""
         self._store = store
         self._writer = writer
         self._plans = plans
@@ -61,6 +64,7 @@ class DestinationCommands:
         self._catalog = catalog
         self._rules = rules
         self._disabled = disabled
+        self._objection = objection
         self._make_key = make_key
 
     async def create(
@@ -73,6 +77,7 @@ class DestinationCommands:
         """
         headers = own_headers.created(draft.headers)
         receiver = receiver_of(draft, self._catalog)
+        await self._refuse_unreachable(actor, receiver)
 
         async def command() -> tuple[DestinationRecord, str | None]:
             customer, account = await self._account(actor, environment, draft)
@@ -127,6 +132,11 @@ class DestinationCommands:
             )
             return present if following == present else self._next(following)
 
+        if (
+            "url" in changes or "config" in changes
+        ):  # a look-up takes long: the command does not wait
+            present = await destination_of(self._store, actor, environment, identifier)
+            await self._refuse_unreachable(actor, change(present), present)
         record = await self._change(actor, environment, identifier, "update", change, rotate=rotate)
         return record, shown_secret(record.signing[0]) if rotate else None
 
@@ -232,6 +242,20 @@ class DestinationCommands:
             status=record.status if status is None else status,
             updated_at_ms=self._writer.next_ms(record.updated_at_ms),
         )
+
+    async def _refuse_unreachable(
+        self,
+        actor: Principal,
+        following: Receiver | DestinationRecord,
+        present: DestinationRecord | None = None,
+    ) -> None:
+        host = host_of(following, self._catalog)
+        same = present is not None and host == host_of(present, self._catalog)
+        if host is None or same or self._objection is None:
+            return
+        objection = await self._objection(host, actor.workspace)
+        if objection is not None:
+            raise invalid("url" if following.template is None else "config", objection)
 
     async def _account(
         self, actor: Principal, environment: int, draft: Draft

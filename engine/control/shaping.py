@@ -145,6 +145,17 @@ def _templated(
     return draft, Receiver(url, draft.delivery, template), moved
 
 
+def host_of(receiver: Receiver | DestinationRecord, catalog: Catalog) -> str | None:
+    """Return the host that requests go to, None where they go nowhere any more."""
+    template = receiver.template
+    if template is None:
+        origin = _origin(receiver.url)
+    else:
+        definition = catalog.get(template.id)
+        origin = None if definition is None else templated.led_to(definition, template)
+    return None if origin is None else origin[1]
+
+
 def _merged(
     document: DestinationDocument, patch: Mapping[str, Any], *without: str
 ) -> dict[str, Any]:

@@ -5,8 +5,7 @@ it.
 
 What counts is what the destination did: every failure but TRANSFORM and INTERNAL, which are ours or
 the tenant's script's. Those neither count nor break a row of failures. BLOCKED_ADDRESS counts, like
-DNS: it is the destination's name that leads there, and its deliveries are better kept than tried to
-death.
+DNS: it is the destination's name that leads there.
 """
 
 from enum import IntEnum

@@ -178,9 +178,10 @@ class DestinationMachine:
             if self._backlog.lanes is not None:
                 self._backlog.lanes.release(known, now)
             return
-        cancelled = self._orders.cancels(known)
+        cancel = self._orders.cancels(known)
+        lost = self._throttle.confirms_block(outcome, now)
         settlement = failed(
-            known, outcome, version, self.config, now, self._jitter(), cancelled=cancelled
+            known, outcome, version, self.config, now, self._jitter(), cancelled=cancel, lost=lost
         )
         self._settle.append(settlement)
         known.attempt_count += 1

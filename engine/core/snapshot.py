@@ -31,6 +31,7 @@ class Snapshot(Struct, kw_only=True, omit_defaults=True):
     circuit: CircuitSnapshot | None = None
     paused_until: float | None = None  # Retry-After
     gone_version: int | None = None  # the configuration that met a 410 and is to be DISABLED
+    blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
     tokens: float | None = None  # of the rate limit, when taken
     counters: CounterState | None = None
     limit: LimitState | None = None  # where the concurrency adapts

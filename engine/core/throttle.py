@@ -17,6 +17,9 @@ from engine.core.schedule import retry_after_s
 from engine.core.snapshot import CircuitSnapshot, Snapshot
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering, Origin
 
+# DNS that leads to a forbidden address for so long does so on purpose, or nobody repairs it.
+BLOCK_CONFIRMED_S = 3600.0
+
 
 def most_of(config: Destination) -> int:
     """Return the bound of a concurrency that adapts."""
@@ -27,14 +30,15 @@ class Throttle:
     """Owner of what holds back one destination's attempts. Instants are seconds since the epoch."""
 
     __slots__ = (
-        "bucket", "changed", "circuit", "full", "gone_version", "limit", "opens_at", "paused_until",
-        "width",
+        "blocked_since", "bucket", "changed", "circuit", "full", "gone_version", "limit", "opens_at",
+        "paused_until", "width",
     )  # fmt: skip
 
     def __init__(self, config: Destination, now: float, snapshot: Snapshot | None) -> None:
         self.circuit = Circuit()
         self.bucket: TokenBucket | None = None
         self.paused_until: float | None = None
+        self.blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
         self.gone_version: int | None = None  # of the configuration that met a 410: nothing is sent
         self.opens_at: float | None = (
             None  # when to ask again, after `allow` has allowed too little
@@ -66,6 +70,7 @@ class Throttle:
             and self.limit is None
             and self.paused_until is None
             and self.gone_version is None
+            and self.blocked_since is None
         )
 
     def allow(self, now: float, wanted: int) -> int:
@@ -122,6 +127,8 @@ class Throttle:
         if self.limit is not None:
             self._learn(self.limit, outcome, now)
         circuit = self.circuit
+        if self.blocked_since is not None:
+            self.blocked_since, self.changed = None, True
         troubled = circuit.failures or circuit.state is not CircuitState.CLOSED
         if troubled and circuit.succeeded():
             self.changed = True
@@ -138,6 +145,7 @@ class Throttle:
             return
         if self.limit is not None:
             self._learn(self.limit, outcome, now)
+        self._note_block(outcome, now)
         own = delivery.event.origin is Origin.OWN
         if self.circuit.failed(delivery.id, outcome.category, now, own=own):
             self.changed = True
@@ -151,6 +159,12 @@ class Throttle:
                 self.paused_until = until
                 self.changed = True
 
+    def confirms_block(self, outcome: Outcome, now: float) -> bool:
+        """Return True if this failure is a BLOCKED_ADDRESS, and there was nothing else for an hour."""
+        blocked = outcome.category == ErrorCategory.BLOCKED_ADDRESS and not outcome.unsent
+        since = self.blocked_since
+        return blocked and since is not None and now - since >= BLOCK_CONFIRMED_S
+
     def configure(self, old: Destination, new: Destination, now: float) -> None:
         """Follow a change of the configuration."""
         enabled = old.status != new.status and new.status == DestinationStatus.ACTIVE
@@ -158,7 +172,7 @@ class Throttle:
         if enabled or moved:
             self.circuit.repaired(now)
         if moved:
-            self.paused_until = None
+            self.paused_until = self.blocked_since = None
         elif self.paused_until is not None:
             self.paused_until = min(self.paused_until, now + retry_after_s(new, math.inf))
         if self.gone_version is not None:
@@ -195,6 +209,7 @@ class Throttle:
             circuit=kept,
             paused_until=self.paused_until,
             gone_version=self.gone_version,
+            blocked_since=self.blocked_since,
             tokens=None if self.bucket is None else self.bucket.level(now),
             counters=counters,
             limit=None if self.limit is None else self.limit.state(),
@@ -228,6 +243,14 @@ class Throttle:
         self.limit = limit
         self.width = limit.width
 
+    def _note_block(self, outcome: Outcome, now: float) -> None:
+        since = self.blocked_since
+        if outcome.category != ErrorCategory.BLOCKED_ADDRESS:
+            self.blocked_since = None
+        elif since is None:
+            self.blocked_since = now
+        self.changed = self.changed or since is not self.blocked_since
+
     def _learn(self, limit: AdaptiveLimit, outcome: Outcome, now: float) -> None:
         if limit.ended(outcome, self.full, now):
             self.width = limit.width
@@ -242,6 +265,8 @@ class Throttle:
         if snapshot.paused_until is not None and snapshot.paused_until > now:
             left = retry_after_s(config, snapshot.paused_until - now)  # whatever the clock did
             self.paused_until = now + left
+        if snapshot.blocked_since is not None:
+            self.blocked_since = min(snapshot.blocked_since, now)  # whatever the clock did
         if snapshot.gone_version == config.version:
             self.gone_version = snapshot.gone_version
 

@@ -124,8 +124,10 @@ def failed(
     chance: float,
     *,
     cancelled: bool = False,
+    lost: bool = False,
 ) -> Settlement:
-    """Settle a failed attempt by the present configuration. Changes nothing in `delivery`."""
+    """Settle a failed attempt by the present configuration. Changes nothing in `delivery`. `lost`: the
+    destination's address has been a forbidden one for so long that no retry will help."""
     number = delivery.attempt_count + 1
     retry = retry_at(config, number - delivery.schedule_start, now, chance)
     if config.status == DestinationStatus.ARCHIVED:
@@ -134,7 +136,7 @@ def failed(
         signal = DeliverySignal.CANCEL
     elif outcome.category == ErrorCategory.DESTINATION_GONE:
         signal = DeliverySignal.GONE
-    elif retry is None:
+    elif lost or retry is None:
         signal = DeliverySignal.EXHAUSTION
     else:
         signal = DeliverySignal.FAILURE

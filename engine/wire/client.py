@@ -23,6 +23,7 @@ from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
 from engine.wire.exchange import OutboundExchange
 from engine.wire.exchange_queue import ExchangeQueue
+from engine.wire.host_check import HostCheck
 from engine.wire.idle import IdleConnections
 from engine.wire.openings import Handshakes, Openings
 from engine.wire.resolver import Lookup, Resolver, system_lookup
@@ -138,6 +139,11 @@ class WireClient:
     def wiring(self) -> Wiring:
         """The parts that connections are made of, for the fetcher of files."""
         return self._wiring
+
+    @property
+    def host_check(self) -> HostCheck:
+        """The check of the hosts of new destinations."""
+        return HostCheck(self._wiring.guard, self._wiring.resolver)
 
     def statistics(self) -> WireStatistics:
         """Return the state and the counts of the client."""

@@ -26,6 +26,17 @@ DENIED_V6 = (
 NAT64 = IPv6Network("64:ff9b::/96")  # the embedded IPv4 address is judged
 
 
+def forbidden(host: str) -> str:
+    """Return the words for a host, as its URL has it, that leads where nothing may be sent.
+
+    A name's addresses stay unsaid: they would tell what an internal name server knows.
+    """
+    return (
+        f"the address {host} is not public: use a public address, "
+        "or allow its network with ANGARIUM_EGRESS_ALLOW"
+    )
+
+
 class Ranges:
     """Networks of one family, looked up by bisection."""
 

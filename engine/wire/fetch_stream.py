@@ -15,6 +15,7 @@ import trio
 
 from engine.core.destination import Target
 from engine.core.vocabulary import ErrorCategory
+from engine.wire.egress import forbidden
 from engine.wire.failure import WireError, connection_error
 from engine.wire.head import USER_AGENT, render_head
 from engine.wire.racing import Race
@@ -103,9 +104,7 @@ class FetchStream:
         if isinstance(addresses, WireError):
             raise addresses
         if not self._wiring.guard.allows_all(address for _, address in addresses):
-            # The address stays unsaid, as with destinations.
-            words = "the host has an address that is not public"
-            raise WireError(ErrorCategory.BLOCKED_ADDRESS, words)
+            raise WireError(ErrorCategory.BLOCKED_ADDRESS, forbidden(self._target.host))
         self._sock = await self._raced(addresses)
         self._wiring.counts.opened += 1
         return self

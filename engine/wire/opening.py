@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from engine.core.vocabulary import ErrorCategory
 from engine.runtime.timers import Timer
 from engine.wire.connection import OutboundConnection
+from engine.wire.egress import forbidden
 from engine.wire.failure import WireError, connection_error
 from engine.wire.racing import Race
 from engine.wire.resolver import Resolution, Waiter
@@ -76,8 +77,7 @@ class Opening:
         if isinstance(resolution, WireError):
             self._fail(resolution)
         elif not self._wiring.guard.allows_all(address for _, address in resolution):
-            # The address stays unsaid: it would tell what an internal name server knows.
-            words = "the host has an address that is not public"
+            words = forbidden(self._origin.host)
             self._fail(WireError(ErrorCategory.BLOCKED_ADDRESS, words))
         else:
             wiring, port, workspace = self._wiring, self._origin.port, self._origin.workspace

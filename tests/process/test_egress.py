@@ -159,19 +159,25 @@ def test_no_notation_and_no_name_brings_it_there(street: Street) -> None:
             assert refused.status == 400, host
             continue
         street.names.zone[parsed.host.rstrip(".")] = [("127.0.0.1", "::1")]
-        told = street.tried(url=url)
-        assert told["errorCategory"] == "BLOCKED_ADDRESS", (host, told)
-        assert "127.0.0.1" not in json.dumps(told)
+        refused = street.house.ask("POST", "/destinations", {"name": "d", "url": url})
+        assert refused.status == 400, (host, refused)
+        (detail,) = refused.body["details"]
+        assert detail["path"] == "url"
+        assert parsed.host in detail["message"]
+        assert "ANGARIUM_EGRESS_ALLOW" in detail["message"]
+        assert "127.0.0.1" not in json.dumps(refused.body).replace(parsed.host, "")
         tried += 1
     assert tried > 30
     for name, answers in (
-        ("one.test", ["127.0.0.1"]),
-        ("six.test", ["::1"]),
-        ("both.test", [HERE, "::1"]),
+        ("both.test", (HERE, "::1")),
+        ("other.test", (HERE, "127.0.0.1")),
     ):
         street.names.zone[name] = [answers]
         told = street.tried(url=f"http://{name}:{port}/")
         assert told["errorCategory"] == "BLOCKED_ADDRESS", (name, told)
+        assert name in told["errorMessage"]
+        assert "ANGARIUM_EGRESS_ALLOW" in told["errorMessage"]
+        assert "127.0.0.1" not in json.dumps(told)
     assert street.connects() <= {HERE}
     assert street.trap.came == 0
 
@@ -206,8 +212,10 @@ def test_a_redirect_is_followed_nowhere_and_proxies_of_the_environment_are_ignor
 
 def test_a_host_that_the_operator_gave_a_template_is_guarded_like_any_other(street: Street) -> None:
     url = f"http://127.0.0.1:{street.trap.port}/services/T0/B0/x"
-    told = street.tried(templateId="slack", config={"webhookUrl": url})
-    assert told["errorCategory"] == "BLOCKED_ADDRESS", told
+    draft = {"name": "d", "templateId": "slack", "config": {"webhookUrl": url}}
+    refused = street.house.ask("POST", "/destinations", draft)
+    assert refused.status == 400, refused
+    assert refused.body["details"][0]["path"] == "config"
     assert street.trap.came == 0
 
 

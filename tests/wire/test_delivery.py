@@ -196,7 +196,7 @@ async def test_an_address_that_is_not_public_is_never_connected_to() -> None:
         ):
             outcome = await street.attempt(a_destination(f"http://{host}:{port}/"))
             assert outcome.category is Error.BLOCKED_ADDRESS, host
-            assert "127" not in (outcome.message or "")
+            assert "127" not in (outcome.message or "").replace(host, "")
         assert receiver.connections == 0
 
 

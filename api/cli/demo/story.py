@@ -22,6 +22,10 @@ OUTAGE_S = 3.0
 ORDERED_EVENTS = 40
 # Three seconds of outage meet the first entries; the rest is room for a machine that is busy.
 ORDERED_SCHEDULE = [1, 1, 1, 1, 2, 2, 5, 5, 10, 10]
+REFUSED = (
+    "the server refuses receivers on this machine, as it should in production.\n"
+    "Start it with `make run`, or with ANGARIUM_EGRESS_ALLOW=127.0.0.0/8,::1/128."
+)
 
 
 @dataclass(slots=True)
@@ -124,10 +128,7 @@ class Story:
         if result["success"]:
             return
         if result["errorCategory"] == "BLOCKED_ADDRESS":
-            raise Trouble(
-                "the server refuses receivers on this machine, as it should in production.\n"
-                "Start it with `make run`, or with ANGARIUM_EGRESS_ALLOW=127.0.0.0/8,::1/128."
-            )
+            raise Trouble(REFUSED)
         raise Trouble(f"the server cannot reach this machine: {result['errorMessage']}")
 
     async def send_singly(self, tally: DemoTally, numbers: Iterable[int]) -> None:
@@ -230,9 +231,14 @@ class Story:
         self, name: str, address: str, inbox: Inbox, options: dict[str, Any]
     ) -> Destination:
         """Create a destination and give its secret to the receiver."""
-        created = await self.client.destinations.create(
-            f"demo {self.run} {name}", address, delivery=options
-        )
+        try:
+            created = await self.client.destinations.create(
+                f"demo {self.run} {name}", address, delivery=options
+            )
+        except angarium.ApiError as error:
+            if "ANGARIUM_EGRESS_ALLOW" in str(error):
+                raise Trouble(REFUSED) from error
+            raise
         self.destinations.append(created["id"])
         inbox.secrets.append(created.get("secret") or "")
         return created

@@ -1,0 +1,46 @@
+"""The check of a new destination's host: a host that leads only to forbidden addresses is refused.
+
+It saves a caller from waiting for retries. It protects nothing: names change, and the egress guard judges
+every connection.
+"""
+
+import trio
+
+from engine.wire.egress import EgressGuard, forbidden
+from engine.wire.failure import WireError
+from engine.wire.resolver import Resolution, Resolver
+
+LOOKUP_S = 2.0  # a caller waits for the answer; the first attempt resolves the name again
+
+
+class HostCheck:
+    """The judge of hosts of one process; used on the trio thread only."""
+
+    def __init__(self, guard: EgressGuard, resolver: Resolver) -> None:
+        self._guard = guard
+        self._resolver = resolver
+
+    async def objection(self, host: str, workspace: str) -> str | None:
+        """Return why nothing can be sent to `host`: each of its addresses is forbidden. None: it can, or
+        its name could not be resolved within LOOKUP_S. The workspace pays for the look-up's thread."""
+        resolution = self._resolver.known(host) or await self._resolved(host, workspace)
+        if resolution is None or isinstance(resolution, WireError):
+            return None
+        reachable = any(self._guard.allows(address) for _, address in resolution)
+        return None if reachable else forbidden(host)
+
+    async def _resolved(self, host: str, workspace: str) -> Resolution | None:
+        answers: list[Resolution] = []
+        came = trio.Event()
+
+        def take(answer: Resolution) -> None:
+            answers.append(answer)
+            came.set()
+
+        waiter = self._resolver.ask(host, workspace, take)
+        try:
+            with trio.move_on_after(LOOKUP_S):
+                await came.wait()
+        finally:
+            waiter.cancel()
+        return answers[0] if answers else None
