@@ -175,6 +175,26 @@ class SigningOptions(Document):
     algorithm: Word[SigningAlgorithm] = word(SigningAlgorithm.HMAC_SHA256)
 
 
+_SECRET = re.compile(
+    r"whsec_([A-Za-z0-9+/]{4}){8,20}"
+    r"([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{6}==)?"
+)
+
+
+def _check_secret(secret: str) -> str:
+    if _SECRET.fullmatch(secret) is None:
+        raise ValueError("must be whsec_ and the base64 of 24 to 64 bytes")
+    return secret
+
+
+Secret = Annotated[
+    str,
+    AfterValidator(_check_secret),
+    Field(json_schema_extra={"pattern": f"^{_SECRET.pattern}$"}),
+]
+MAX_GRACE_S = 604_800  # a week
+
+
 class _Options(Document):
     """The members that every destination has, with a template or without."""
 
@@ -190,6 +210,10 @@ class _Options(Document):
     )
     delivery: Annotated[DeliveryOptions, NullIs({})] = Field(default_factory=DeliveryOptions)
     signing: Annotated[SigningOptions, NullIs({})] = Field(default_factory=SigningOptions)
+    secret: Secret | None = Field(
+        None, description="The signing secret, of 24 to 64 bytes, to keep one that receivers know. "
+        "Null: a new one is made.",
+    )  # fmt: skip
 
     @property
     def ordering(self) -> Ordering:
@@ -307,11 +331,15 @@ class RuleDraft(Document):
         return Priority[self.priority]
 
 
-def patch_of(draft: type[Document], name: str, **replaced: Any) -> type[Document]:
+def patch_of(
+    draft: type[Document], name: str, without: tuple[str, ...] = (), **replaced: Any
+) -> type[Document]:
     """Return the merge patch of a draft: any subset of its fields, each null for its default if it has
-    one."""
+    one. `without`: fields that no patch has."""
     fields: dict[str, Any] = {}
     for field, info in draft.model_fields.items():
+        if field in without:
+            continue
         kind = replaced.pop(field, info.annotation)
         bounds = [bound for bound in info.metadata if not isinstance(bound, NullIs)]
         narrowed = Annotated[(kind, *bounds, Field())]  # type: ignore[valid-type]  # made at run time
@@ -337,10 +365,12 @@ def shown_of(draft: type[Document], **replaced: Any) -> type[Document]:
 DestinationPatch = patch_of(
     DestinationDraft,
     "DestinationPatch",
+    ("secret",),
     headers=Annotated[dict[str, str | None], Few],
     delivery=patch_of(DeliveryOptions, "DeliveryOptionsPatch"),
     signing=patch_of(SigningOptions, "SigningOptionsPatch"),
     rotate_secret=bool,
+    grace_seconds=Annotated[int, Field(ge=0, le=MAX_GRACE_S)],
     template_id=str,
     config=dict[str, Any],
 )

@@ -30,7 +30,7 @@ COLUMNS = (
 LISTING = "/destinations"
 # What a customer may set of a destination only where its workspace lets it.
 OPTIONS = {"headers": Ability.EDIT_HEADERS, "delivery": Ability.EDIT_DELIVERY_OPTIONS}
-SIGNING = {"rotateSecret": Ability.ROTATE_SECRETS, "signing": Ability.ROTATE_SECRETS}
+SIGNING = dict.fromkeys(("rotateSecret", "graceSeconds", "signing"), Ability.ROTATE_SECRETS)
 EXAMPLE = {
     "name": "Orders",
     "url": "https://example.com/hooks",
@@ -134,8 +134,9 @@ ROUTES = (
         name="createDestination",
         client=Method("destinations.create"),
         summary="Create a destination",
-        description="The signing secret is in the answer, once. `customerExternalId` opens the "
-        "customer's account when it is new. What an embed session creates is tied to its customer.\n\n"
+        description="The signing secret is in the answer, once. `secret` brings one's own. "
+        "`customerExternalId` opens the customer's account when it is new. What an embed session creates "
+        "is tied to its customer.\n\n"
         "There are two forms. Direct: a `url` that is sent the event as it is. From a template of the "
         "catalog: `templateId` and `config`, of which the template makes URL, headers and body; its own "
         "defaults, such as the service's rate limit, stand where `delivery` says nothing.",
@@ -183,8 +184,9 @@ ROUTES = (
         client=Method("destinations.update", once_with="rotateSecret"),
         summary="Change a destination",
         description="A merge patch (RFC 7396): null puts a field back to its default, and removes a "
-        "header. It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret, "
-        "and the previous one goes on signing for 24 hours. A masked value that is sent back stays; when "
+        "header. It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret. "
+        "The previous one signs as well for `graceSeconds` (86400); 0 "
+        "ends every former one at once. A masked value that is sent back stays; when "
         "the URL's scheme, host or port changes, each masked header must be given anew or removed.\n\n"
         "Where it was made from a template, `config` merges like the rest: a secret whose mask is sent "
         "back stays, and each must be given anew when the requests go to another host. `templateId` "

@@ -9,7 +9,7 @@ from engine.control.audit import Principal, differences
 from engine.control.commands import written
 from engine.control.customers import QuotaCheck
 from engine.control.ports import DestinationStore
-from engine.control.rotation import Make, first_keys, shown_secret
+from engine.control.rotation import OF_ROTATION, Make, first_keys, rotation_of, shown_secret
 from engine.control.rules import RuleCommands
 from engine.control.shaping import Draft, Receiver, drafted, host_of, patched, receiver_of
 from engine.control.templated import changed_secrets
@@ -81,7 +81,7 @@ class DestinationCommands:
 
         async def command() -> tuple[DestinationRecord, str | None]:
             customer, account = await self._account(actor, environment, draft)
-            keys = first_keys(draft.algorithm, self._make_key)
+            keys = first_keys(draft.algorithm, draft.secret, self._make_key)
             record = drafted(
                 draft,
                 receiver,
@@ -117,8 +117,8 @@ class DestinationCommands:
         self, actor: Principal, environment: int, identifier: str, patch: Mapping[str, Any]
     ) -> tuple[DestinationRecord, str | None]:
         """Apply a merge patch; return the next version, with the new secret if one was asked for."""
-        changes = {name: value for name, value in patch.items() if name != "rotateSecret"}
-        rotate = patch.get("rotateSecret") is True
+        changes = {name: value for name, value in patch.items() if name not in OF_ROTATION}
+        rotation = rotation_of(patch)
 
         def change(present: DestinationRecord) -> DestinationRecord:
             refuse_archived(present)
@@ -126,7 +126,7 @@ class DestinationCommands:
                 present,
                 changes,
                 self._catalog,
-                rotate=rotate,
+                rotation=rotation,
                 now=self._writer.now(),
                 make_key=self._make_key,
             )
@@ -137,6 +137,7 @@ class DestinationCommands:
         ):  # a look-up takes long: the command does not wait
             present = await destination_of(self._store, actor, environment, identifier)
             await self._refuse_unreachable(actor, change(present), present)
+        rotate = rotation.asked
         record = await self._change(actor, environment, identifier, "update", change, rotate=rotate)
         return record, shown_secret(record.signing[0]) if rotate else None
 

@@ -1,55 +1,85 @@
 """Signing keys of a destination: made, rotated and shown.
 
-A retired key signs beside the current one for 24 hours, so that a receiver has time to change its copy.
+A retired key signs beside the current one for some time, so that a receiver has time to change its copy.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from engine.core.destination import SigningKey
 from engine.core.vocabulary import SigningAlgorithm
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
-from engine.wire.signing import new_key, public_key_text, secret_text
+from engine.wire.signing import new_key, public_key_text, secret_bytes, secret_text
 
-GRACE_S = 24 * 3600.0
-MAX_KEYS = 8  # each adds a signature to every request: more rotations a day are refused
+GRACE_S = 24 * 3600  # of a retired key, unless the caller says otherwise
+OF_ROTATION = ("rotateSecret", "graceSeconds")  # the members of a patch
+MAX_KEYS = 8  # each adds a signature to every request: more rotations are refused
 
 Make = Callable[[SigningAlgorithm], bytes]  # a fresh key
 
 
-def first_keys(algorithm: SigningAlgorithm, make: Make = new_key) -> tuple[SigningKey, ...]:
-    """Return the keys of a new destination."""
-    return (SigningKey(algorithm=algorithm, key=make(algorithm)),)
+class SecretRotation(Struct, frozen=True):
+    """What a change asks of the signing keys."""
+
+    asked: bool = False
+    grace_s: int | None = None
+
+
+def rotation_of(patch: Mapping[str, Any]) -> SecretRotation:
+    """Return what a merge patch asks of the keys."""
+    return SecretRotation(patch.get("rotateSecret") is True, patch.get("graceSeconds"))
+
+
+def first_keys(
+    algorithm: SigningAlgorithm, secret: str | None, make: Make = new_key
+) -> tuple[SigningKey, ...]:
+    """Return the keys of a new destination. `secret`: the caller's own, as text. Raises Refusal 400 for a
+    secret of another algorithm."""
+    if secret is None:
+        return (SigningKey(algorithm=algorithm, key=make(algorithm)),)
+    if algorithm is not SigningAlgorithm.HMAC_SHA256:
+        raise invalid("secret", "belongs to the algorithm HMAC_SHA256: leave it out")
+    return (SigningKey(algorithm=algorithm, key=secret_bytes(secret)),)
 
 
 def next_keys(
     keys: tuple[SigningKey, ...],
     algorithm: SigningAlgorithm,
+    rotation: SecretRotation,
     *,
-    rotate: bool,
     now: float,
     make: Make = new_key,
 ) -> tuple[SigningKey, ...]:
     """Return the keys after a change: a new one in front when asked for or when the algorithm changes.
+    With no time of grace it is the only one.
 
-    Raises Refusal 400 where the new secret would never be shown, 409 after too many rotations a day.
+    Raises Refusal 400 where the new secret would never be shown, or a time of grace has no key; 409
+    while too many keys sign.
     """
     current = keys[0]
     changes = algorithm is not current.algorithm
-    if changes and algorithm is SigningAlgorithm.HMAC_SHA256 and not rotate:
+    if changes and algorithm is SigningAlgorithm.HMAC_SHA256 and not rotation.asked:
         raise invalid("signing.algorithm", "makes a new secret: send rotateSecret true as well")
-    if not (changes or rotate):
+    if not (changes or rotation.asked):
+        if rotation.grace_s is not None:
+            raise invalid("graceSeconds", "no secret is replaced: send rotateSecret true as well")
         return keys
+    following = SigningKey(algorithm=algorithm, key=make(algorithm))
+    grace_s = GRACE_S if rotation.grace_s is None else rotation.grace_s
+    if grace_s == 0:
+        return (following,)
     previous = tuple(key for key in keys[1:] if key.expires_at is not None and key.expires_at > now)
     if 2 + len(previous) > MAX_KEYS:
         raise Refusal(
             "conflict",
-            f"the secret was rotated {len(previous) + 1} times within 24 hours: wait for one to end",
+            f"{1 + len(previous)} secrets sign already: wait for one to end, or send graceSeconds 0",
         )
-    retired = msgspec.structs.replace(current, expires_at=now + GRACE_S)
-    return (SigningKey(algorithm=algorithm, key=make(algorithm)), retired, *previous)
+    retired = msgspec.structs.replace(current, expires_at=now + grace_s)
+    return (following, retired, *previous)
 
 
 def shown_secret(key: SigningKey) -> str | None:

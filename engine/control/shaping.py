@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from engine.control import templated
-from engine.control.rotation import Make, next_keys
+from engine.control.rotation import Make, SecretRotation, next_keys
 from engine.control.views import DestinationDocument, destination_document
 from engine.core.destination import CONCURRENCY, Template
 from engine.drafts import (
@@ -73,7 +73,7 @@ def patched(
     patch: Mapping[str, Any],
     catalog: Catalog,
     *,
-    rotate: bool,
+    rotation: SecretRotation,
     now: float,
     make_key: Make = new_key,
 ) -> DestinationRecord:
@@ -97,7 +97,7 @@ def patched(
         customer=present.customer,
         customer_account=present.customer_account,
         headers=own_headers.patched(present.headers, patch.get("headers", {}), moved=moved),
-        signing=next_keys(present.signing, draft.algorithm, rotate=rotate, now=now, make=make_key),
+        signing=next_keys(present.signing, draft.algorithm, rotation, now=now, make=make_key),
         updated_at_ms=present.updated_at_ms,
         transform=present.transform,
     )

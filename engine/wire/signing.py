@@ -91,6 +91,11 @@ def secret_text(key: SigningKey) -> str:
     return prefix + base64.b64encode(key.key).decode()
 
 
+def secret_bytes(text: str) -> bytes:
+    """Return the key of a `whsec_...` text. Raises ValueError for a text that is none."""
+    return base64.b64decode(text.removeprefix("whsec_"), validate=True)
+
+
 def public_key_text(key: SigningKey) -> str | None:
     """Return `whpk_...` of an Ed25519 key; an HMAC key has no public half."""
     if key.algorithm is not SigningAlgorithm.ED25519:

@@ -1,5 +1,6 @@
 """Destinations: what may be written, what is shown, and what becomes of it."""
 
+import base64
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from engine.model.identity import shard_of
 from storage.database.bridge import Bridge
 from tests.api.house import HOOK, Caller, House
 
+OWN = "whsec_" + base64.b64encode(bytes(range(24))).decode()
 DEFAULT_SCHEDULE = [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]
 
 
@@ -119,6 +121,11 @@ BAD_CREATES = [
     ({"name": "x", "url": HOOK, "delivery": {"retrySchedule": [1.5]}}, "delivery.retrySchedule[0]"),
     ({"name": "x", "url": HOOK, "delivery": {"retrySchedule": [1] * 21}}, "delivery.retrySchedule"),
     ({"name": "x", "url": HOOK, "signing": {"algorithm": "RSA"}}, "signing.algorithm"),
+    *(
+        ({"name": "x", "url": HOOK, "secret": secret}, "secret")
+        for secret in ("", "whsec_", "x" * 40, OWN[:-4], OWN + "=", OWN[6:], f"whsec_{'A' * 88}", 1)
+    ),
+    ({"name": "x", "url": HOOK, "secret": OWN, "signing": {"algorithm": "ED25519"}}, "secret"),
     ({"name": "x", "url": HOOK, "headers": []}, "headers"),
     ({"name": "x", "url": HOOK, "headers": {"X-A": 1}}, "headers.X-A"),
     ({"name": "x", "url": HOOK, "headers": {"X-A": None}}, "headers.X-A"),
@@ -289,6 +296,8 @@ BAD_PATCHES = [
     ({"id": None}, "id"),
     ({"secret": None}, "secret"),
     ({"rotateSecret": "yes"}, "rotateSecret"),
+    ({"rotateSecret": True, "graceSeconds": -1}, "graceSeconds"),
+    ({"rotateSecret": True, "graceSeconds": 604_801}, "graceSeconds"),
     ({"delivery": {"bogus": None}}, "delivery.bogus"),
     ({"delivery": {"timeoutMs": 1}}, "delivery.timeoutMs"),
     ({"signing": {"publicKey": "whpk_x"}}, "signing.publicKey"),
@@ -347,6 +356,27 @@ async def test_a_rotated_secret_is_shown_once_and_both_sign_for_a_day(
         ).status == 200
     refused = await api("PATCH", f"/destinations/{made['id']}", {"rotateSecret": True})
     assert refused.code == "conflict"
+
+
+async def test_a_destination_can_bring_its_own_secret(api: Caller, house: House) -> None:
+    made = await make(api, secret=OWN)
+    assert made["secret"] == OWN
+    assert house.directory.configured[-1].signing[0].key == bytes(range(24))
+    longest = "whsec_" + base64.b64encode(b"x" * 64).decode()
+    assert (await make(api, secret=longest))["secret"] == longest
+
+
+async def test_a_rotation_says_how_long_the_former_secret_signs(api: Caller, house: House) -> None:
+    made = await make(api)
+    path = f"/destinations/{made['id']}"
+    assert (await api("PATCH", path, {"graceSeconds": 60})).paths == ["graceSeconds"]
+    for grace_s in (604_800, 60):
+        await api("PATCH", path, {"rotateSecret": True, "graceSeconds": grace_s})
+    ends = [key.expires_at for key in house.directory.configured[-1].signing]
+    now = house.clock.now()
+    assert ends == [None, pytest.approx(now + 60, abs=60), pytest.approx(now + 604_800, abs=60)]
+    await api("PATCH", path, {"rotateSecret": True, "graceSeconds": 0})
+    assert len(house.directory.configured[-1].signing) == 1
 
 
 async def test_public_keys_are_shown_with_the_one_before(api: Caller) -> None:

@@ -146,8 +146,8 @@ def test_each_webhook_is_a_signed_post() -> None:
 def test_the_documents_fields_are_the_wires() -> None:
     schemas = DOCUMENT["components"]["schemas"]
     for draft, shown in (
-        (DestinationDraft, "Destination"),
-        (TemplateDestinationDraft, "Destination"),
+        (DestinationDraft, "DestinationWithSecret"),
+        (TemplateDestinationDraft, "DestinationWithSecret"),
         (RuleDraft, "RoutingRule"),
     ):
         written = set(schemas[draft.__name__]["properties"])

@@ -8,6 +8,7 @@ import pytest
 import structlog
 
 from engine.control.projection import NOWHERE, engine_view
+from engine.control.rotation import SecretRotation
 from engine.control.shaping import drafted, patched, receiver_of
 from engine.core.destination import SigningKey
 from engine.core.vocabulary import DestinationStatus, SigningAlgorithm
@@ -283,10 +284,10 @@ def test_one_whose_template_is_gone_is_held_and_can_still_be_renamed() -> None:
     assert (held.status, held.target) == (DestinationStatus.DISABLED, NOWHERE)
     assert held.template == record.template, "nothing is lost"
     assert [line["event"] for line in lines] == ["destination.unusable"]
-    renamed = patched(record, {"name": "m"}, empty, rotate=False, now=0.0)
+    renamed = patched(record, {"name": "m"}, empty, rotation=SecretRotation(), now=0.0)
     assert (renamed.name, renamed.template) == ("m", record.template)
     with pytest.raises(Refusal) as refused:
-        patched(record, {"config": {"title": "x"}}, empty, rotate=False, now=0.0)
+        patched(record, {"config": {"title": "x"}}, empty, rotation=SecretRotation(), now=0.0)
     assert refused.value.code == "conflict"
     assert engine_view(record, "w", CATALOG).status is DestinationStatus.ACTIVE
 
@@ -303,5 +304,7 @@ def test_one_whose_configuration_is_not_taken_any_more_is_held_until_it_is_mende
     assert (held.status, held.target) == (DestinationStatus.DISABLED, NOWHERE)
     assert "config.webhookUrl" in lines[0]["reason"]
     assert "AdasChannel" not in repr(lines)
-    mended = patched(record, {"config": {"webhookUrl": SLACK}}, CATALOG, rotate=False, now=0.0)
+    mended = patched(
+        record, {"config": {"webhookUrl": SLACK}}, CATALOG, rotation=SecretRotation(), now=0.0
+    )
     assert engine_view(mended, "w", CATALOG).status is DestinationStatus.ACTIVE

@@ -28,6 +28,8 @@ BEYOND_SCHEMAS = [
     (r"config.*", r".*"),  # what the template takes that another field names
     (r"templateId", r"cannot be changed"),
     (r"signing\.algorithm", r"makes a new secret: .*"),  # where the present one is another
+    (r"secret", r"belongs to the algorithm HMAC_SHA256: .*"),  # where the algorithm is another
+    (r"graceSeconds", r"no secret is replaced: .*"),
     (r"destinationId", r"the destination is not of this template"),
     (r"eventId", r"is given beside event"),
     (r"(rule\.)?filter", r".*"),  # the language of filters

@@ -11,6 +11,7 @@ from api.cli.remote.drafts import (
     destination_body,
     destination_options,
     keep_secret,
+    put,
     secret_option,
 )
 from api.cli.remote.made.destinations import PLAIN
@@ -88,7 +89,11 @@ def create(session: Session, secret_file: Path | None, template: str | None, **g
     "--remove-config", "removed_config", multiple=True, metavar="NAME", help="May be repeated."
 )
 @click.option("--no-rate-limit", is_flag=True, help="Send as fast as it goes.")
-@click.option("--rotate-secret", is_flag=True, help="Make a new secret; both sign for 24 hours.")
+@click.option("--rotate-secret", is_flag=True, help="Make a new secret.")
+@click.option(
+    "--grace-seconds", type=click.IntRange(0, 604_800),
+    help="How long the former secret signs as well. [86400]",
+)  # fmt: skip
 @destination_options
 @secret_option
 @over_http
@@ -96,6 +101,7 @@ def update(
     session: Session,
     destination_id: str,
     rotate_secret: bool,
+    grace_seconds: int | None,
     secret_file: Path | None,
     removed_config: tuple[str, ...],
     **given: Any,
@@ -105,6 +111,7 @@ def update(
     values = given_config(given)
     if rotate_secret:
         change["rotateSecret"] = True
+    put(change, graceSeconds=grace_seconds)
     if not (change or values or removed_config):
         raise click.UsageError("nothing to change: give at least one flag")
     with session.client() as client:

@@ -7,6 +7,7 @@ from typing import Any
 from api.bodies import BODY_BYTES, read_object
 from api.envelope import envelope
 from api.table import ROUTES
+from engine.control.rotation import OF_ROTATION, SecretRotation, rotation_of
 from engine.control.shaping import drafted, patched, receiver_of
 from engine.control.views import destination_document, signing_view
 from engine.core.destination import SigningKey
@@ -83,12 +84,13 @@ PRESENT = _record(
 
 
 def _patched(document: dict[str, Any]) -> None:
-    patch = {name: value for name, value in document.items() if name != "rotateSecret"}
-    read(DestinationPatch, patch)
-    after = patched(PRESENT, patch, CATALOG, rotate=False, now=NOW)
+    read(DestinationPatch, document)
+    rotation = rotation_of(document)
+    patch = {name: value for name, value in document.items() if name not in OF_ROTATION}
+    after = patched(PRESENT, patch, CATALOG, rotation=rotation, now=NOW)
     _shown(after)
     shown = destination_document(after)
-    again = patched(after, shown, CATALOG, rotate=False, now=NOW)
+    again = patched(after, shown, CATALOG, rotation=SecretRotation(), now=NOW)
     assert destination_document(again) == shown
 
 

@@ -23,6 +23,7 @@ class AsyncDestinations(Made):
         headers: Mapping[str, str] | None = None,
         delivery: DeliveryOptions | Mapping[str, Any] | None = None,
         signing: SigningOptions | Mapping[str, Any] | None = None,
+        secret: str | None = None,
     ) -> DestinationWithSecret:
         """Create a destination from a template of the catalog (`client.templates`). The template's
         `configSchema` says what `config` holds."""
@@ -36,9 +37,15 @@ class AsyncDestinations(Made):
             "headers": headers,
             "delivery": delivery,
             "signing": signing,
+            "secret": secret,
         }
         return await self._send(Call("POST", "/destinations", body=body_of(body), repeatable=False))
 
-    async def rotate_secret(self, destination_id: str) -> DestinationWithSecret:
-        """Make a new signing secret; both sign for 24 hours. The answer shows it this once."""
-        return await self.update(destination_id, {"rotateSecret": True})
+    async def rotate_secret(
+        self, destination_id: str, *, grace_seconds: int = 86_400
+    ) -> DestinationWithSecret:
+        """Make a new signing secret; the former one signs for `grace_seconds` more. The answer shows the
+        new one this once."""
+        return await self.update(
+            destination_id, {"rotateSecret": True, "graceSeconds": grace_seconds}
+        )

@@ -205,6 +205,9 @@ class DestinationDraft(TypedDict):
     headers: NotRequired[dict[str, str] | None]
     delivery: NotRequired[DeliveryOptions | None]
     signing: NotRequired[SigningOptions | None]
+    # The signing secret, of 24 to 64 bytes, to keep one that receivers know. Null: a new one is
+    # made.
+    secret: NotRequired[str | None]
 
 
 class DestinationHealth(TypedDict):
@@ -243,6 +246,7 @@ class DestinationPatch(TypedDict, total=False):
     delivery: DeliveryOptionsPatch | None
     signing: SigningOptionsPatch | None
     rotateSecret: bool | None
+    graceSeconds: int | None
     templateId: str | None
     config: JsonObject | None
 
@@ -291,6 +295,9 @@ class TemplateDestinationDraft(TypedDict):
     headers: NotRequired[dict[str, str] | None]
     delivery: NotRequired[DeliveryOptions | None]
     signing: NotRequired[SigningOptions | None]
+    # The signing secret, of 24 to 64 bytes, to keep one that receivers know. Null: a new one is
+    # made.
+    secret: NotRequired[str | None]
 
 
 class DestinationSummary(TypedDict):

@@ -24,6 +24,7 @@ class Destinations(Made):
         headers: Mapping[str, str] | None = None,
         delivery: DeliveryOptions | Mapping[str, Any] | None = None,
         signing: SigningOptions | Mapping[str, Any] | None = None,
+        secret: str | None = None,
     ) -> DestinationWithSecret:
         """Create a destination from a template of the catalog (`client.templates`). The template's
         `configSchema` says what `config` holds."""
@@ -37,9 +38,13 @@ class Destinations(Made):
             "headers": headers,
             "delivery": delivery,
             "signing": signing,
+            "secret": secret,
         }
         return self._send(Call("POST", "/destinations", body=body_of(body), repeatable=False))
 
-    def rotate_secret(self, destination_id: str) -> DestinationWithSecret:
-        """Make a new signing secret; both sign for 24 hours. The answer shows it this once."""
-        return self.update(destination_id, {"rotateSecret": True})
+    def rotate_secret(
+        self, destination_id: str, *, grace_seconds: int = 86_400
+    ) -> DestinationWithSecret:
+        """Make a new signing secret; the former one signs for `grace_seconds` more. The answer shows the
+        new one this once."""
+        return self.update(destination_id, {"rotateSecret": True, "graceSeconds": grace_seconds})

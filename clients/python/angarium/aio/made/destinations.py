@@ -39,11 +39,13 @@ class AsyncDestinations(AsyncResource):
         headers: Mapping[str, str] | None = None,
         delivery: DeliveryOptions | Mapping[str, Any] | None = None,
         signing: SigningOptions | Mapping[str, Any] | None = None,
+        secret: str | None = None,
     ) -> DestinationWithSecret:
         """Create a destination.
 
-        The signing secret is in the answer, once. `customerExternalId` opens the customer's
-        account when it is new. What an embed session creates is tied to its customer.
+        The signing secret is in the answer, once. `secret` brings one's own.
+        `customerExternalId` opens the customer's account when it is new. What an embed
+        session creates is tied to its customer.
 
         There are two forms. Direct: a `url` that is sent the event as it is. From a template
         of the catalog: `templateId` and `config`, of which the template makes URL, headers
@@ -64,6 +66,7 @@ class AsyncDestinations(AsyncResource):
                         "headers": headers,
                         "delivery": delivery,
                         "signing": signing,
+                        "secret": secret,
                     }
                 ),
                 repeatable=False,
@@ -93,10 +96,10 @@ class AsyncDestinations(AsyncResource):
         """Change a destination.
 
         A merge patch (RFC 7396): null puts a field back to its default, and removes a header.
-        It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret,
-        and the previous one goes on signing for 24 hours. A masked value that is sent back
-        stays; when the URL's scheme, host or port changes, each masked header must be given
-        anew or removed.
+        It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret.
+        The previous one signs as well for `graceSeconds` (86400); 0 ends every former one at
+        once. A masked value that is sent back stays; when the URL's scheme, host or port
+        changes, each masked header must be given anew or removed.
 
         Where it was made from a template, `config` merges like the rest: a secret whose mask
         is sent back stays, and each must be given anew when the requests go to another host.
