@@ -25,5 +25,5 @@ MARK = "prove"
 
 
 def is_proof(nodeid: str) -> bool:
-    """Tell whether a test is one of a long proof."""
+    """Return whether a test is one of a long proof."""
     return nodeid.partition("::")[0] in PROOFS

@@ -27,9 +27,9 @@ READ_AGAIN_S = 1.0  # after the store refused to say what a machine begins with
 
 
 class DestinationActor:
-    """One destination's actor. Everything here is called on the trio thread and raises nothing, but
-    `turn`, whose exception is the crash of this actor alone. `low_seq` is where its unsettled work in the
-    store begins; `empty`: there is none but what it is about to be told."""
+    """One destination's actor. All calls come on the trio thread and raise nothing, except `turn`: an
+    exception there is a crash of this actor only. The actor's unsettled deliveries in the store begin at
+    `low_seq`. `empty`: the store has none except those that the actor is about to be told."""
 
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_machine", "_mailbox",
@@ -57,7 +57,7 @@ class DestinationActor:
         self._leave: Leave | None = None
         self._queued = False  # a turn is asked for
 
-    # --- what it is told
+    # --- messages
 
     def wake(self) -> None:
         """Ask for a turn."""
@@ -66,8 +66,8 @@ class DestinationActor:
             self._queued = True
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
-        """Take deliveries that were just committed, in seq order; what does not fit stays stored.
-        `few`: no more are told together than may be sent without anybody's having a turn between."""
+        """Take deliveries that were just committed, in seq order. What does not fit stays in the store.
+        `few`: this call tells so few deliveries that all of them can be sent inline, without a turn."""
         if self.state.is_restarting:
             return  # the successor will read them
         if self._machine is None and self.state is not ActorState.FRESH:
@@ -94,7 +94,7 @@ class DestinationActor:
         relaned = config.ordering is not self.config.ordering
         self.config = config
         if relaned and self._machine is None and not self.state.is_restarting:
-            self.start()  # what is being read was asked for in the other order
+            self.start()  # the machine reads for the other ordering
         self.wake()
 
     def tell(self, message: Ordered | Resumed) -> None:
@@ -128,7 +128,7 @@ class DestinationActor:
             self.wake()
 
     def _pass_commit_on(self, settlements: list[Settlement]) -> bool:
-        """Tell the machine of a commit. Returns whether a turn is to follow."""
+        """Tell the machine of a commit. Returns whether a turn must follow."""
         machine = self._machine
         if machine is None:
             return True
@@ -145,7 +145,7 @@ class DestinationActor:
         self._context.dispatcher.give_up(self, error)
 
     def retire(self) -> None:
-        """Leave memory, if there is nothing to do after all that it was told."""
+        """Leave memory if all messages are handled and there is nothing left to do."""
         self._leave = self._leave or Leave.RETIRE
         self.wake()
 
@@ -276,7 +276,7 @@ class DestinationActor:
     # --- its machines
 
     def start(self) -> None:
-        """Bring a machine about, by what is known or by what the store holds."""
+        """Make a machine: from the cached snapshot, or from the store."""
         readers, known = self._context.readers, self.checkpoint.snapshot
         if self.state is not ActorState.FRESH:
             readers.submit(self.restoration())
@@ -355,7 +355,7 @@ class DestinationActor:
         self.wake()
 
     def _let_go(self, signal: ActorSignal) -> None:
-        """Let the machine go; keep the outcomes that nobody has settled."""
+        """Drop the machine, and keep the outcomes that it has not settled."""
         self.recovery.late += self._mailbox.flights()
         self._mailbox = Mailbox(self._context.limits)
         self._pending_read = PendingRead()

@@ -1,8 +1,8 @@
-"""Attempts of all destinations: how many may be in flight at once, whose turn it is, and which they are.
+"""The attempts of all destinations: a bound on attempts in flight, shared fairly between workspaces.
 
-No workspace has so many places that nothing is left for another, over however many destinations and
-environments. Who found none waits in its workspace's line; what becomes free goes to the first of the
-line whose turn it is, a few attempts at a time, so that no destination takes it all.
+No workspace can take so many places that none is left for others, however many destinations and
+environments it has. An actor without a place waits in its workspace's queue. A free place goes to the
+queue whose turn it is, a few attempts at a time, so that no destination takes them all.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,13 +19,13 @@ from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.fair_share import may_have_more, room
 from engine.runtime.tally import Tally
 
-TURN_SENDS = 64  # attempts that one turn may begin, so that a turn stays below a millisecond
+TURN_SENDS = 64  # attempts that one turn can begin, so that a turn takes less than a millisecond
 GRANT = 8  # attempts that one place in the line is worth
 # Of the places that are free: a workspace alone has at most four fifths of all, more than it gets
 # descriptors; one of ten that take all they get has a tenth, and two in a hundred are still left.
 PORTION = 4
-# Of one attempt: a receiver has 60 s at most, and files, scripts and room for bodies take minutes where a
-# source or the database is slow. Whoever had an attempt for longer has lost it.
+# The longest time of one attempt. A receiver has 60 s at most; files, scripts and memory for bodies can
+# take minutes where a source or the database is slow. An attempt that takes longer is lost.
 UNHEARD_S = 900.0
 LOOK_EVERY_S = 60.0
 
@@ -50,7 +50,8 @@ class Attempts:
         self.congested = congested
         self._lines: FairWaiters[str, Member] = FairWaiters()
         self._granted: set[Member] = set()
-        self._held = Tally()  # by workspace: what is in flight, and a place of each one granted
+        # by workspace: its attempts in flight, and a place for each attempt that was granted
+        self._held = Tally()
         self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
         self._seen: dict[str, tuple[Flight, float]] = {}  # at the last look, and since when
         self.in_flight = 0
@@ -78,7 +79,7 @@ class Attempts:
         self._flights[flight.delivery.id] = flight
 
     def ended(self, workspace: str) -> None:
-        """Count an attempt whose outcome is there; its id stays until it is recorded."""
+        """Count an attempt that has its outcome. Its id stays until the outcome is recorded."""
         self.in_flight -= 1
         self._held.remove(workspace)
         self.total += 1
@@ -114,9 +115,9 @@ class Attempts:
             await self._none.wait()
 
     def used(self, actor: Member, allowed: int | None, count: int) -> bool:
-        """Take note that a turn began `count` attempts of the `allowed` ones (None: it wanted none, and
-        did not ask). Returns whether `actor` should come again at once; where it may want more than
-        there is, it is put in line."""
+        """Note that a turn began `count` of the `allowed` attempts (None: it wanted none and did not
+        ask). Returns whether `actor` should ask again at once. If it wants more than there are places, it
+        is queued."""
         # Who holds a place is nearly always nobody.
         freed = bool(self._granted) and self._take_back(actor)
         if allowed is None:

@@ -34,7 +34,7 @@ class Awaited:
                         del self._events[delivery]
 
     def settled(self, settlements: Iterable[Settlement]) -> None:
-        """Tell the callers of deliveries whose settlements are durable now."""
+        """Tell the callers that wait for these deliveries: their settlements are durable."""
         for settlement in settlements:
             for event in self._events.pop(settlement.delivery.id, ()):
                 event.set()

@@ -14,10 +14,10 @@ MARK_SETTLED = 64
 
 
 class Checkpoint:
-    """Owner of the last mark and the last snapshot of one destination.
+    """The owner of one destination's last backlog row and last snapshot.
 
-    While its actor is in memory a row says nothing of due retries: those that it does name are what
-    the waker looks for.
+    While the actor is in memory, its backlog row names no due retry: the waker activates only
+    destinations whose row names one.
     """
 
     __slots__ = (
@@ -77,7 +77,7 @@ class Checkpoint:
         self.low_seq = low_seq
 
     def save(self, config: Destination, snapshot: bytes, now: float) -> None:
-        """Write a snapshot, unless it says what the last one said."""
+        """Write a snapshot, unless it equals the last one."""
         if snapshot == self.snapshot and not self._unwritten:
             return
         if not self._unwritten:

@@ -1,4 +1,4 @@
-"""What an actor needs of its process: one record, the same for all of them. Data only."""
+"""The services that actors use from their process: one record, the same for all actors. Data only."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -60,12 +60,12 @@ class Snapshots:
         return self._recent.get(destination)
 
     def take(self, destination: str) -> bytes | None:
-        """Return and forget a snapshot; None where only the store can tell."""
+        """Return a snapshot and forget it. None: only the store has it."""
         return self._recent.pop(destination, None)
 
 
 class Context:
-    """What actors share. `retired` is told of an actor that leaves memory."""
+    """The services that all actors share. `retired` is called with an actor that leaves memory."""
 
     __slots__ = (
         "attempts", "awaited", "dispatcher", "gone", "jitter", "limits", "make_machine", "mark_after",

@@ -15,7 +15,7 @@ from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 
 TURN_MESSAGES = 64  # through the machine in one turn: about half a millisecond
-BLAMES = 3  # crashes that one delivery may cause; then it is quarantined
+BLAMES = 3  # crashes that one delivery can cause before it is quarantined
 SHARED_BLAMES = 6  # crashes in messages about several; then all that were in each of these are
 MOST_BLAMES = 10_000  # remembered suspicions, so that a crash loop does not fill memory
 FIRST_BACKOFF_S = 0.1
@@ -117,14 +117,14 @@ class CrashRecovery:
         if careful:
             self.careful -= min(handled, careful)
         else:
-            mailbox.in_hand = None  # of several messages none is to blame for what comes
+            mailbox.in_hand = None  # after a crash in several messages, no single message is blamed
         return handled
 
     def wind_up(
         self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
     ) -> Commands:
-        """Let a passing machine judge what came late, and quarantine the guilty. Returns what follows,
-        which is to be recorded before `wound_up`."""
+        """Let a temporary machine judge the late outcomes, and quarantine the deliveries to blame.
+        Returns the settlements, which must be recorded before `wound_up`."""
         for flight in self.late:
             mailbox.in_hand = flight
             flight.rewind()

@@ -37,9 +37,9 @@ from engine.settings import Settings
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
 FORGET_LOOKS = 4_000  # at rows for them, of which some may not go yet: some 200 us
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
-RETIRE_AT_ONCE = 1_000  # actors between two yields: about a millisecond where all of them go
-SENT_AT_ONCE = 32  # deliveries told together, each alone at its destination: about a slice of turns
-SENT_WITHIN_SLICES = 2  # for no longer: one signature or rendering may take all of that
+RETIRE_AT_ONCE = 1_000  # actors between two yields: about a millisecond if all of them leave
+SENT_AT_ONCE = 32  # deliveries told together, each to its own destination: about a slice of turns
+SENT_WITHIN_SLICES = 2  # no longer than this: one signature or rendering can take all of it
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 
 
@@ -164,8 +164,8 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # Who left since the group before this one was told may have read what this one wrote, and
-            # have seen it to its end: then the store is asked what is left of it.
+            # An actor that left after the previous group may already have read this group's deliveries
+            # and settled them. So the store is asked which of them are unsettled.
             low_seq, empty = deliveries[0].seq, not left_just_now
             actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()
@@ -192,8 +192,8 @@ class Directory:
         return actor
 
     def activate_dormant(self, destination: str) -> DestinationActor | None:
-        """Return a new actor for a destination with a backlog, which is yet to be started; None where
-        there is one already, or nothing to do."""
+        """Return a new actor, not yet started, for a destination with a backlog. None if it has an actor
+        or nothing to do."""
         dormant = self._dormant.get(destination)
         config = self._find(destination)
         if dormant is None or config is None:
@@ -214,7 +214,7 @@ class Directory:
         return roused
 
     def tell(self, destination: str, message: Ordered | Resumed) -> None:
-        """Tell a destination's actor what somebody asks for."""
+        """Pass a person's request to a destination's actor."""
         config, actor = self._find(destination), self._actors.get(destination)
         if actor is None and config is not None:
             actor = self.activate_dormant(destination)
@@ -234,14 +234,14 @@ class Directory:
             return  # what it has in the store is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # What is in its DLQ is discarded even where nothing waits, and the archiving may have
-            # written a backlog row to survive a crash: it is to be forgotten afterwards.
+            # Archiving discards the destination's DLQ even if nothing waits. It may have written a
+            # backlog row to survive a crash; that row must be deleted afterwards.
             self.dirty.add(destination.id)
             self._forgettable.pop(destination.id, None)
         elif dormant is None:
             return
         elif destination.status is DestinationStatus.DISABLED and not dormant.sleeping:
-            return  # else its row is to say no more that a retry is due
+            return  # otherwise its row must no longer name a due retry
         if dormant is not None:
             self._stir(destination.id)
         low_seq = 0 if dormant is None else dormant.low_seq
@@ -262,7 +262,7 @@ class Directory:
     def _retired(self, actor: DestinationActor, departure: Departure) -> None:
         self._context.sender.forget(
             actor.id
-        )  # first: where it raises, the actor stays the only one
+        )  # first: if it raises, the destination still has one actor
         del self._actors[actor.id]
         del self._actors_of[actor.environment][actor.id]
         self._passivations += 1
@@ -311,8 +311,8 @@ class Directory:
         self.attempts.halted = True
 
     async def recover(self, shards: Sequence[int] = range(SHARDS)) -> int:
-        """Learn of all unsettled work; returns of how many destinations. Their actors come about one
-        after another while everything else runs. The configuration has been loaded before."""
+        """Load all backlog rows and return the number of their destinations. Their actors are activated
+        one after another while the server works. The configuration must be loaded before."""
         self._configured.clear()
         rows = await Outage("recovery").outlast(lambda _: self._store.backlog(shards))
         for number, row in enumerate(rows, 1):
@@ -325,7 +325,7 @@ class Directory:
             if number % RECOVER_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
         self._recovered = True
-        for destination in self._configured:  # meanwhile, by other processes
+        for destination in self._configured:  # by other processes since the last look
             self.configure(destination)
         self._configured.clear()
         return len(rows)

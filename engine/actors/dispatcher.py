@@ -11,7 +11,7 @@ from engine.core.destination import Destination
 from engine.runtime.fair_queue import FairQueue
 from engine.runtime.loop_watch import MARK
 
-SLICE_S = 0.001  # between two yields to trio: what every other task may have to wait
+SLICE_S = 0.001  # between two yields to trio: the longest that every other task may have to wait
 
 
 T = TypeVar("T")
@@ -78,11 +78,11 @@ class Dispatcher:
         return self.try_inline(actor, part, about)
 
     def slice_end(self, slices: int = 1) -> float:
-        """Return until when what begins now may go on, before every other task runs."""
+        """Return the end of the current slice: until then work can go on before other tasks run."""
         return self._elapsed() + slices * SLICE_S
 
     def is_past(self, end: float) -> bool:
-        """Tell whether a `slice_end` has come."""
+        """Return whether a `slice_end` has passed."""
         return self._elapsed() >= end
 
     def give_up(self, actor: Turn, error: Exception) -> None:

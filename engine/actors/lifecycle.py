@@ -34,14 +34,15 @@ class ActorSignal(IntEnum):
 
     READ = 0  # it asks the store for what its machine begins with
     BEGIN = 1  # its machine is made
-    RESTART = 2  # its machine is given up: another order, or deliveries that nobody told it of
+    # its machine is dropped: the ordering changed, or deliveries were committed that it was not told
+    RESTART = 2
     CRASH = 3
     BACKOFF_OVER = 4
     RETIRE = 5
 
 
 class Leave(Enum):
-    """What an actor is to do once all that it was told is handled."""
+    """The next step of an actor after all its messages are handled."""
 
     RETIRE = auto()  # leave memory, if there is nothing to do
     FLUSH = auto()  # write backlog row and snapshot: the process is about to end
@@ -90,7 +91,7 @@ TRANSITIONS: dict[tuple[ActorState, ActorSignal], ActorState | None] = {
 
 
 def next_state(state: ActorState, signal: ActorSignal) -> ActorState:
-    """Return where `signal` leads from `state`. Raises AssertionError for what cannot happen."""
+    """Return the state after `signal`. Raises AssertionError for a pair that cannot happen."""
     after = TRANSITIONS[state, signal]
     if after is None:
         raise AssertionError(f"a {state.name} actor cannot meet {signal.name}")
@@ -98,8 +99,8 @@ def next_state(state: ActorState, signal: ActorSignal) -> ActorState:
 
 
 class Departure(Struct, frozen=True):
-    """What an idle actor leaves behind. `clean`: nothing is unsettled; `sleeping`: its backlog row says
-    when it is to be activated again."""
+    """The record of an idle actor that leaves memory. `clean`: nothing is unsettled. `sleeping`: its
+    backlog row says when to activate it again."""
 
     clean: bool
     sleeping: bool
@@ -108,7 +109,7 @@ class Departure(Struct, frozen=True):
 
 
 class Dormant(Struct, gc=False):
-    """A destination without an actor whose backlog row says that something is unsettled."""
+    """A destination without an actor whose backlog row says that it has unsettled deliveries."""
 
     environment: int
     low_seq: int

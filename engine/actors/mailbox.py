@@ -1,7 +1,7 @@
-"""A destination's mailbox: what was told and not yet handled, in order, bounded by count and bytes.
+"""A destination's mailbox: messages that are not handled yet, in order, bounded by count and bytes.
 
-Only arrivals are refused: they are durable already, so of what does not fit a note remains that says
-how far the store is ahead. Everything else is bounded by what the actor itself began.
+Only arrivals can be refused. They are durable already, so the mailbox keeps a note of how far the store
+is ahead. All other messages are bounded by the number of requests and attempts that the actor began.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Arrived(Struct, gc=False):
 
 
 class Answered(Struct, gc=False):
-    """What the store answered to a request; None where it could not."""
+    """The store's answer to a request. None: the store could not answer."""
 
     request: AnyRequest
     answer: ReadBack | list[Delivery] | None
@@ -62,8 +62,8 @@ Message = Flight | Arrived | Answered | Ordered | Resumed
 
 
 class Mailbox:
-    """What one actor was told. Once an arrival spills all do, until no arrival is left in here, since
-    the machine must hear of them in the order of acceptance."""
+    """The messages to one actor. Once an arrival spills, all later ones spill until the mailbox holds no
+    arrival: the machine must hear of them in the order of acceptance."""
 
     __slots__ = ("_limits", "bytes", "deliveries", "in_hand", "judged", "messages", "spills")
 
@@ -203,8 +203,8 @@ class Mailbox:
 
 
 def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
-    """Pass an answer of the store on; returns what it counts as. It is one, however large: the
-    machine's cursor moves over the whole of it or not at all."""
+    """Pass an answer of the store on to the machine, and return its weight. An answer is one message,
+    however large: the machine's cursor moves over all of it or none."""
     request, answer = answered.request, answered.answer
     if answer is None:
         machine.read_failed(request, now)

@@ -1,9 +1,9 @@
-"""The memory of deliveries: what all destinations together hold, its bound, and each actor's share.
+"""The memory of deliveries: the sum over all destinations, its bound, and each actor's share.
 
-Past the bound arrivals stay in the store. A destination that holds a few deliveries reads back no more;
-one that holds fewer reads a few, so that no destination starves. A workspace has a part of what is free,
-over all of its destinations: otherwise one whose backlogs fill memory would have everybody's new
-deliveries go through the store.
+Above the bound, arrivals stay in the store. A destination that holds a few deliveries reads no more back;
+one that holds fewer reads a few, so that no destination starves. Each workspace has a share of the free
+memory. Otherwise one workspace with a large backlog would send everybody's new deliveries through the
+store.
 """
 
 from engine.actors.mailbox import Mailbox
@@ -13,7 +13,8 @@ from engine.runtime.fair_share import may_have_more, room
 
 LEAST_READ = 8  # deliveries that a destination may hold and read however full memory is
 LEAST_BYTES = 64 * 1024  # about as much
-# Of what is free: a workspace alone has at most four fifths, as with the places for attempts.
+# Share of the free memory that one workspace can hold: four fifths if it is the only one, as with the
+# places for attempts.
 PORTION = 4
 
 
@@ -36,7 +37,7 @@ class Memory:
         )
 
     def changed(self, workspace: str, deliveries: int, size: int) -> None:
-        """Add what one actor of the workspace holds more than it did (or less)."""
+        """Add the change of what one actor of the workspace holds."""
         self.deliveries += deliveries
         self.bytes += size
         held, held_bytes = self._of.get(workspace, (0, 0))
@@ -48,7 +49,7 @@ class Memory:
             self._of.pop(workspace, None)
 
     def may_read(self, workspace: str, held: int) -> bool:
-        """Return whether a destination that holds so many may read back now."""
+        """Return whether a destination that holds this much can read more back now."""
         return held < LEAST_READ or not self.full(workspace)
 
     def readable(self, workspace: str, limit: int, size: int) -> tuple[int, int]:
@@ -61,7 +62,7 @@ class Memory:
 
 
 class MemoryShare:
-    """One actor's share: what is in its mailbox and what its machine holds. It owns the last report."""
+    """One actor's share: the deliveries in its mailbox and its machine. It owns the last report."""
 
     __slots__ = ("_bytes", "_deliveries", "_memory", "_workspace")
 
@@ -71,7 +72,7 @@ class MemoryShare:
         self._deliveries = self._bytes = 0
 
     def report(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
-        """Tell the sum what has changed."""
+        """Report the change of this share to the sum."""
         deliveries, size = mailbox.deliveries, mailbox.bytes
         if machine is not None:
             window = machine.window

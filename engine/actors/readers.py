@@ -20,8 +20,8 @@ from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
-# Of those that are free: a workspace alone has three of the four. A read takes a millisecond, but what
-# waits for a destination is counted when its actor comes about, and a million of them take seconds.
+# Share of the free readers that one workspace can use: three of four if it is the only one. A read takes
+# a millisecond, but a new actor counts its waiting deliveries, and a million of them take seconds.
 PORTION = 2
 
 log = structlog.get_logger("angarium.readers")
@@ -41,7 +41,7 @@ class Piece(Protocol):
 
 
 class WorkspaceRead(Piece, Protocol):
-    """One piece of reading for one actor."""
+    """One read for one actor."""
 
     @property
     def workspace(self) -> str:
@@ -59,7 +59,7 @@ class ReadersStatistics(Struct, frozen=True):
 
 
 class Readers:
-    """Owner of what is to be read."""
+    """The owner of the queue of reads."""
 
     def __init__(self, store: BacklogStore, readers: int = READERS) -> None:
         self._store = store
@@ -96,7 +96,7 @@ class Readers:
                 nursery.start_soon(self._work)
 
     async def _work(self) -> None:
-        # After a batch of snapshots come the others, if any wait: both go on, however many there are.
+        # Other reads take turns with batches of snapshots, so that both proceed.
         batched = False
         while True:
             found = self._next() if batched or not self._snapshot_reads.ready else None
@@ -108,11 +108,11 @@ class Readers:
             else:
                 await self._lot.park()
                 continue
-            await trio.lowlevel.checkpoint()  # then this one looks for what may be read now
+            await trio.lowlevel.checkpoint()  # then this reader looks for the next read
 
     def _next(self) -> tuple[str, WorkspaceRead, bool] | None:
-        # Of those of a start one is always under way, whichever reader it is that comes free: where
-        # one of them was for these, a workspace that had the others kept that one waiting for ever.
+        # At a start, one reader at a time serves the actors of the start, and any reader can be that one.
+        # With a fixed reader for them, a workspace that used the others could block it for ever.
         lines = self._urgent, self._patient
         for line in lines if self._starting else reversed(lines):
             if (found := line.take(self._may)) is not None:
@@ -145,7 +145,7 @@ class Readers:
             self._snapshot_reads.under_way = False
             self._snapshots += batch.told
             self._failures += batch.refused
-            if self._snapshot_reads.ready:  # this reader may turn to something else now
+            if self._snapshot_reads.ready:  # this reader can take another read now
                 self._lot.unpark()
 
     async def _perform(self, piece: Piece) -> bool:

@@ -28,7 +28,7 @@ class Asker(Protocol):
     config: Destination
 
     def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:
-        """Take an answer, None where there will be none."""
+        """Take an answer. None: there will be no answer."""
 
 
 class Lookup:
@@ -87,13 +87,14 @@ class Lookup:
         return await store.read_dead(environment, destination, request.limit)
 
     def failed(self) -> None:
-        """Tell the actor that there is no answer."""
+        """Tell the actor that there will be no answer."""
         if self.wanted():
             self._asker.tell_answer(self._request, None)
 
 
 class Unsettled(Struct, frozen=True):
-    """What the store holds for a destination: what `DestinationMachine.restore` takes."""
+    """A destination's unsettled deliveries in the store: the arguments of
+    `DestinationMachine.restore`."""
 
     low_seq: int
     last_seqs: dict[int, int]
@@ -123,7 +124,7 @@ class Starter(Protocol):
     checkpoint: Checkpoint  # with a predecessor's snapshot, where it is known
 
     def begin_reading(self) -> None:
-        """From now on, keep apart what commits: the reading may or may not see it."""
+        """From now on, keep new commits apart: the read may or may not see them."""
 
     def begin(self, beginning: Beginning | None) -> None:
         """Begin with what was read, or, given None, ask again after a while."""
@@ -186,7 +187,7 @@ class Restoration(Start):
         if snapshot is None:
             (snapshot,) = await store.read_snapshots([self.key])
             if not self.wanted():
-                return  # what was told since is of the reading that took this one's place
+                return  # these messages belong to the read that replaced this one
         starter.begin_reading()
         unsettled = await _unsettled(store, config, self._low_seq)
         if self.wanted():
@@ -194,8 +195,8 @@ class Restoration(Start):
 
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
-    """Read what waits. Only this destination's actor settles, so that but arrivals can come between:
-    those after `last_seqs` are told of besides, and where they never pause a few are counted twice."""
+    """Read the unsettled deliveries. Only this actor settles them, so only arrivals can come between.
+    Arrivals after `last_seqs` are told in addition; if they never pause, a few are counted twice."""
     environment, destination = config.environment, config.id
     waiting, last_seqs = 0, await store.last_seqs(environment, destination)
     for _ in range(CONSISTENT_TRIES):
@@ -221,7 +222,8 @@ class Resting(Protocol):
     """The directory: it knows the destinations that rest."""
 
     def activate_dormant(self, destination: str) -> Starting | None:
-        """Make an actor for a destination with a backlog; None where there is one, or nothing to do."""
+        """Make an actor for a destination with a backlog. None if it has one already, or nothing to
+        do."""
 
 
 class Awakening:
@@ -273,8 +275,8 @@ class PendingRead:
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """Tell a machine that what waits comes to nothing: one that is to be rebuilt waits for its last
-        answer."""
+        """Tell a machine that its pending read will bring nothing. A machine that will be rebuilt waits
+        for its last answer."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

@@ -1,4 +1,4 @@
-"""What is told of actors: frozen records for health, throughput and statistics."""
+"""Reports about actors: frozen records for health, throughput and statistics."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -29,8 +29,8 @@ class ActorReport(Struct, frozen=True, kw_only=True):
 
 
 class DestinationReport(Struct, frozen=True, kw_only=True):
-    """Health of one destination, and how its actor does. Without a machine, `health` says what the
-    last snapshot that is in memory knew; it is None for a destination that nobody knows."""
+    """The health of one destination and the state of its actor. Without a machine, `health` comes from
+    the last snapshot in memory. It is None for a destination without one."""
 
     health: Health | None
     pending: int
@@ -39,7 +39,7 @@ class DestinationReport(Struct, frozen=True, kw_only=True):
 
 
 class Reporting(Protocol):
-    """Of whom is told."""
+    """the destination of this report"""
 
     config: Destination
     state: ActorState
@@ -77,7 +77,7 @@ AT_REST = ActorReport(state="AT_REST", restarts=0, mailbox=0, started_at=None, s
 
 
 class Totals(Struct, frozen=True):
-    """What waits (RETRYING too) and what is in flight, over an environment."""
+    """Counts over an environment: deliveries that wait (RETRYING too), and deliveries in flight."""
 
     pending: int
     in_flight: int

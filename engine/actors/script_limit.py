@@ -9,8 +9,8 @@ from typing import Protocol
 
 from engine.core.destination import Destination
 
-# Five times what may be under way for a workspace at once, so that no worker waits for an engine that
-# has work; of the places that all share, one in forty.
+# Five times the runs that one workspace can have at once, so that no worker waits while an engine has
+# work; one in forty of the places that all workspaces share.
 MOST = 256
 WOKEN = 2  # by each attempt that goes: as many as would fill what it left, and one more
 _ASLEEP, _AWAKE = False, True
@@ -73,7 +73,8 @@ class ScriptLimit:
                 del self._held[member.config.workspace]
 
     def _wake(self, workspace: str, count: int) -> None:
-        """Wake as many as there is room for; all, where nothing is left whose end would wake more."""
+        """Wake as many waiters as there are places. Wake all if no run is left whose end would wake
+        more."""
         held = self._held[workspace]
         asleep = (member for member, awake in held.items() if not awake)
         for member in list(islice(asleep, None if not count else WOKEN)):

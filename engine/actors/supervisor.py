@@ -201,8 +201,8 @@ class Supervisor:
                     await trio.sleep_forever()
             finally:
                 if self._is_lost:
-                    # Nothing of ours may be recorded any more: nobody goes on waiting for a database that
-                    # does not answer, and who has to waits beside the others, not after them.
+                    # This process must record nothing more. Nobody waits longer for a database that does
+                    # not answer; children that must wait do so at the same time, not one after another.
                     for child in under_way:
                         child.scope.cancel()
                     self._on_lost()

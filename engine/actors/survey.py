@@ -19,7 +19,8 @@ AT_ONCE = 50  # destinations between two checkpoints: each takes some 20 us
 
 
 class Standing(Struct, frozen=True, gc=False):
-    """The state of one destination. `pending` counts what waits, `in_flight` what is sent."""
+    """The state of one destination. `pending` counts deliveries that wait, `in_flight` those that are
+    being sent."""
 
     state: HealthState
     circuit: CircuitState
@@ -57,7 +58,7 @@ class Surveys:
         self._under_way: dict[int, trio.Event] = {}
 
     async def of(self, environment: int) -> Survey:
-        """Return the standings by destination; `at_rest` says what the others do."""
+        """Return the state of each destination with work. `at_rest` gives the state of all others."""
         while (taken := self._fresh(environment)) is None:
             other = self._under_way.get(environment)
             if other is None:

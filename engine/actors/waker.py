@@ -17,7 +17,7 @@ WAKE_AT_ONCE = 1_000  # rows a look; when there were as many, the next look foll
 # ... unless some were woken before: a row is due until its actor has read what it begins with, and hides
 # those that are due later. Twice as long each time, for as long as nobody is woken.
 AGAIN_S = 0.1
-# Of these between two yields: an actor comes about for each, a millisecond in all.
+# Destinations between two yields: each activates an actor, together a millisecond.
 ROUSE_AT_ONCE = 100
 SWEEPS = 4  # in the time after which an idle actor leaves
 
@@ -59,7 +59,8 @@ class Waker:
                 again_s *= 2
 
     async def _look(self) -> tuple[int, bool]:
-        """Wake who has retries due. Returns how many that were, and whether there may be more of them."""
+        """Activate destinations whose retries are due. Returns their number, and whether there can be
+        more."""
         self.looks += 1
         before_ms = int((self._clock.now() + LOOK_AHEAD_S) * 1000)
         rows = await self._store.due_destinations(before_ms, WAKE_AT_ONCE)

@@ -1,7 +1,7 @@
 """Commands on single deliveries that wait: retry one ahead of its schedule, or cancel it.
 
-The delivery's actor carries an order out; the caller hears of it when the store shows it. Where the actor
-begins anew in between, the order is given again.
+The delivery's actor carries an order out. The caller gets its answer when the store shows the change. If
+the actor restarts in between, the order is given again.
 """
 
 from collections.abc import Iterable

@@ -70,10 +70,10 @@ class DestinationCommands:
     async def create(
         self, actor: Principal, environment: int, draft: Draft
     ) -> tuple[DestinationRecord, str | None]:
-        """Add a destination; return it with the secret that is shown once (None for Ed25519).
+        """Add a destination. Return it with the secret that is shown once (None for Ed25519).
 
-        Raises Refusal: 400 for what the draft says, 402 where the plan, or the quota of the customer
-        whose session asks, has no room for another, 404 for a template or an account that is unknown.
+        Raises Refusal: 400 for an invalid draft; 402 if the plan, or the quota of the customer whose
+        session asks, allows no further destination; 404 for an unknown template or account.
         """
         headers = own_headers.created(draft.headers)
         receiver = receiver_of(draft, self._catalog)

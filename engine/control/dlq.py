@@ -37,7 +37,7 @@ COUNT_WITHIN_S = 10.0  # some millions are counted within it
 PATIENCE_S = 5.0  # how long a chunk is waited for, as ingestion waits for a group
 LONGEST_REST_S = 0.1  # after a chunk, as long as that took: events have every other turn
 AT_ONCE = 4  # requests in bulk under way: each keeps the entry queue busy, others wait their turn
-EACH = 1  # of one environment: a second one would only take the first one's deliveries
+EACH = 1  # of one environment: a second request would only take the deliveries of the first
 
 _CHANGES = {"retry": "retried", "discard": "discarded"}
 
@@ -101,10 +101,10 @@ class DeadLetterCommands:
     async def entry(
         self, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry | None:
-        """Return a delivery of the queue, None where it is not IN_DLQ.
+        """Return a delivery of the queue. None if it is not IN_DLQ.
 
-        `own` is the customer whose browser asks; other customers' deliveries do not exist for it.
-        Raises Refusal 404 where there is no such delivery.
+        `own` is the customer whose browser asks: other customers' deliveries do not exist for it. Raises
+        Refusal 404 if there is no such delivery.
         """
         entry = await self._log.entry(environment, identifier)
         if entry is None or (own is not None and entry.customer != own.external_id):
@@ -114,8 +114,7 @@ class DeadLetterCommands:
     async def retry(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> None:
-        """Retry one delivery. Raises Refusal 404 where it is not in the queue, 409 where its event is
-        gone."""
+        """Retry one delivery. Raises Refusal 404 if it is not in the queue, 409 if its event is gone."""
         found = await self.entry(environment, identifier, own)
         if found is None:
             raise Refusal("not_found", "the delivery is not in the dead-letter queue")

@@ -53,7 +53,7 @@ class NewKey(Struct, frozen=True):
 
 
 class Reach(Struct, frozen=True):
-    """The keys that a caller may see: those of one environment, and MCP keys where `mcp` is set."""
+    """The keys that a caller can see: those of one environment, and MCP keys if `mcp` is set."""
 
     workspace: str
     environment: int

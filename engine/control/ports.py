@@ -68,7 +68,7 @@ class KeyStore(Protocol):
     async def reached(
         self, key: str, workspace: str, environment: int, *, mcp: bool
     ) -> KeyRecord | None:
-        """Return a key by its id where it is one of the environment; an MCP key where `mcp` says so."""
+        """Return a key of the environment by its id; an MCP key if `mcp` is set."""
 
     async def of_workspace(self, workspace: str) -> list[KeyRecord]:
         """Return a workspace's keys, newest first."""

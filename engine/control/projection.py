@@ -81,7 +81,7 @@ class ModelProjection(Projection):
         }
 
     def destination(self, record: DestinationRecord) -> None:
-        """Route to this version and tell its actor, unless a newer one is there."""
+        """Route to this version and tell its actor, unless a newer version is there."""
         if self.destination_version(record.id) >= record.version:
             return
         environment = self._models.environments.get(record.environment)
@@ -192,8 +192,8 @@ def engine_view(
 
 
 def _receiver(record: DestinationRecord, catalog: Catalog) -> tuple[Target, Headers]:
-    """Return where requests go and the headers that all of them have; a template's win over the
-    destination's own. Raises Refusal where that cannot be told any more."""
+    """Return the URL and the headers of all requests. A template's headers replace the destination's.
+    Raises Refusal if the template can no longer be resolved."""
     if record.template is None:
         return parse_target(record.url), record.headers
     definition = templated.required(catalog, record.template.id)

@@ -123,11 +123,11 @@ class ReplayCommands:
     async def create(
         self, actor: Principal, environment: int, draft: ReplayDraft, own: SessionCustomer | None
     ) -> ReplayJob:
-        """Add a job. `own` is the customer whose browser asks; other customers' deliveries do not exist
+        """Add a job. `own` is the customer whose browser asks: other customers' deliveries do not exist
         for it.
 
-        Raises Refusal 400, 404 for an unknown id, 409 where a destination is archived. A dry run is
-        waited for, two seconds at the most.
+        Raises Refusal 400, 404 for an unknown id, 409 if a destination is archived. A dry run is waited
+        for, at most two seconds.
         """
 
         async def command() -> ReplayJob:

@@ -22,11 +22,11 @@ from engine.model.quotas import Quota
 from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
 
-# That one event can meet, of one customer's destinations, and as many of those tied to no customer: each
-# takes at most some 3 ms, in parts.
+# Filters that one event can meet: so many of one customer's destinations, and as many of those without a
+# customer. Each takes at most 3 ms, in slices.
 MAX_FILTERS = 100
-# Of the rules with a filter, of one customer's destinations or of those tied to none: every new one is
-# compared with all of them. They are read whole, 12 MB at the most.
+# Rules with a filter, of one customer's destinations or of those without a customer. Each new rule is
+# compared with all of them. They are read whole, 12 MB at most.
 MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
@@ -53,7 +53,7 @@ class RuleCommands:
         self._writer = writer
         self._plans = plans
         self._quotas = quotas
-        self._judges = trio.CapacityLimiter(1)  # one at a time: a search takes all of one processor
+        self._judges = trio.CapacityLimiter(1)  # one at a time: a search uses a whole processor
 
     async def create(self, actor: Principal, environment: int, draft: RuleDraft) -> RuleModel:
         """Add a rule.
@@ -124,7 +124,7 @@ class RuleCommands:
     async def remove_all_of(self, actor: Principal, environment: int, destination: str) -> None:
         """Remove the rules of an archived destination, which gets no new ones.
 
-        There can be as many as the plan has, so they go a few at a time, beside other commands.
+        There can be as many as the plan allows, so a few are removed at a time, between other commands.
         """
 
         async def work() -> bool:
@@ -203,8 +203,8 @@ class RuleCommands:
     async def _tally(
         self, rule: RuleModel, present: RuleModel | None, account: str | None
     ) -> int | None:
-        """Return the tally at which the rule's filter is one of few enough, None where that is no
-        question. Raises Refusal where there are too many of the rule's customer, or of none."""
+        """Return the tally of filters that the new rule joins, None if it has no filter. Raises Refusal
+        if its customer, or the group without a customer, has too many."""
         if rule.filter is None:
             return None
         if (

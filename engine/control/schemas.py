@@ -98,9 +98,7 @@ class SchemaCommands:
     def __init__(self, store: SchemaStore, writer: ConfigurationWriter) -> None:
         self._store = store
         self._writer = writer
-        self._judges = trio.CapacityLimiter(
-            1
-        )  # one at a time: a judgement takes all of one processor
+        self._judges = trio.CapacityLimiter(1)  # one at a time: a check uses a whole processor
 
     async def create(self, actor: Principal, environment: int, draft: SchemaDraft) -> SchemaRecord:
         """Add the next version of a type, as a draft. Raises Refusal 400."""

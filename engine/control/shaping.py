@@ -25,7 +25,7 @@ from engine.wire.target import parse_target
 
 Draft = DestinationDraft | TemplateDestinationDraft
 _FIXED = ("customerExternalId", "customerAccountId", "templateId")
-_RATE = "rateLimitPerSecond"  # where null says something: no limit
+_RATE = "rateLimitPerSecond"  # fields in which null has a meaning: no limit
 
 
 class Receiver(Struct, frozen=True):

@@ -1,6 +1,6 @@
-"""Where one destination's deliveries wait: in memory or in the store alone, never in both.
+"""The backlog of one destination: each delivery waits in memory or only in the store, never in both.
 
-It places what arrives and what reads bring. It decides nothing about attempts.
+It places arrivals and the answers of reads. It decides nothing about attempts.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,7 +57,8 @@ class Backlog:
     # --- what arrives
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
-        """Place what was just committed: in memory where its cursor is direct and there is room."""
+        """Place deliveries that were just committed: in memory if their cursor is direct and there is
+        room."""
         window, lanes = self.window, self.lanes
         queues, group_of = self.queue, window.group_of
         cursors, lasts = window.cursors, window.lasts
@@ -100,7 +101,7 @@ class Backlog:
             self.stored_since = made_at(delivery)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Note what was committed but not told: `count` of them, `seq` the highest."""
+        """Note `count` committed deliveries that were not told; `seq` is the highest."""
         group = self.window.group_of[queue]
         outstanding = self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
@@ -120,7 +121,7 @@ class Backlog:
         end: bool,
     ) -> None:
         """Place the answer of a cursor's or a lane's read."""
-        self.abandoned(outstanding)  # what was put by comes after the answer
+        self.abandoned(outstanding)  # deliveries that were put by come after the answer
         if outstanding.lane is not None:
             self._loaded_lane(outstanding, deliveries, through, now, end=end)
         elif outstanding.group is not None:
@@ -160,7 +161,7 @@ class Backlog:
         self.recount()
 
     def _place_ahead(self, ahead: list[Delivery], group: int, now: float) -> None:
-        """Become direct again with what has arrived meanwhile."""
+        """Become direct again with the deliveries that arrived during the read."""
         window = self.window
         for delivery in ahead:
             if delivery.seq > window.cursors[group]:  # else the read has seen it
@@ -246,7 +247,7 @@ class Backlog:
         return True
 
     def _is_news(self, delivery: Delivery, outstanding: Outstanding) -> bool:
-        """Tell whether a row is to be placed: not if it is under way, or changed since it was read."""
+        """Return whether a row must be placed: not if it is under way, or changed since it was read."""
         identifier = delivery.id
         known = self._in_flight.get(identifier) or self._uncommitted.get(identifier)
         if known is not None:
@@ -256,7 +257,7 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Let go what was put by until the answer of a read."""
+        """Forget the deliveries that were put by until the answer of a read."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
 
@@ -330,7 +331,7 @@ class Backlog:
         return wake
 
     def recap(self, latest: Callable[[Delivery], float]) -> None:
-        """Let nothing in memory wait longer than `latest` says."""
+        """Bring forward every retry in memory to `latest` at the latest."""
         for delivery in self.waiting():
             if delivery.next_attempt_at is not None:
                 delivery.next_attempt_at = min(delivery.next_attempt_at, latest(delivery))
@@ -351,7 +352,7 @@ class Backlog:
         return [*self.queue.waiting(), *behind]
 
     def low_seq(self) -> int:
-        """Return the lowest seq that may be unsettled; RETRYING ones count where there are lanes."""
+        """Return the lowest seq that can be unsettled. RETRYING deliveries count if there are lanes."""
         window = self.window
         seqs = [delivery.seq for delivery in self._uncommitted.values()]
         seqs += [
@@ -365,7 +366,7 @@ class Backlog:
         return min([*seqs, *behind], default=max(window.lasts) + 1)
 
     def empty(self) -> bool:
-        """Tell whether nothing waits anywhere, as far as is known."""
+        """Return whether nothing waits anywhere, as far as is known."""
         reader, lanes = self.reader, self.lanes
         known = self.window.held or reader.outstanding or not self.window.caught_up()
         return not known and (lanes is None or lanes.empty()) and reader.earliest_due() is None
@@ -380,16 +381,17 @@ class Backlog:
         return sum(delivery.next_attempt_at is not None for delivery in held)
 
     def recount(self) -> None:
-        """Correct the count of what is in the store when nothing can be there: it is told, not read.
+        """Correct the count of stored deliveries when the store can hold none: the count comes from
+        messages, not from reads.
 
-        Below zero it stays: then a read saw what is yet to be told.
+        A count below zero stays: then a read was ahead of its messages.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0
             self.stored_since = None
 
     def stored(self) -> int:
-        """Return how many wait in the store alone, as far as was told."""
+        """Return how many deliveries wait only in the store, as far as is known."""
         nothing = (
             self.window.caught_up()
             and self.reader.earliest_due() is None

@@ -1,11 +1,10 @@
 """The circuit of one destination: it opens after failures in a row, and one delivery probes it.
 
-Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from
-it.
+Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
 
-What counts is what the destination did: every failure but TRANSFORM and INTERNAL, which are ours or
-the tenant's script's. Those neither count nor break a row of failures. BLOCKED_ADDRESS counts, like
-DNS: it is the destination's name that leads there.
+Only the destination's own failures count. TRANSFORM and INTERNAL are failures of ours or of the tenant's
+script: they neither count nor break a row. BLOCKED_ADDRESS counts, like DNS: the destination's name leads
+to that address.
 """
 
 from enum import IntEnum
@@ -22,7 +21,7 @@ NOT_THE_DESTINATIONS = frozenset({ErrorCategory.TRANSFORM, ErrorCategory.INTERNA
 
 
 class CircuitSignal(IntEnum):
-    """What a circuit hears of."""
+    """The events that change a circuit."""
 
     SUCCESS = 0  # of any attempt, also of one begun before it opened
     FAILURE = 1  # of an attempt that is no probe
@@ -75,8 +74,8 @@ class Circuit:
         self.next_probe_at: float | None = None  # only while OPEN
         self.probe: str | None = None  # the delivery that probes, only while HALF_OPEN
         self.tries = 0  # probes that failed since it opened
-        # Whether in the row, and since it opened, only deliveries of the service's own events failed.
-        # Nobody is told of such a circuit: its telling would be another of them.
+        # Whether all failures of this row, and since it opened, are of the service's own events. Such a
+        # circuit is not announced: the announcement would be one more of these events.
         self.quiet = True
 
     def succeeded(self) -> bool:
@@ -88,8 +87,8 @@ class Circuit:
         return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
 
     def spared(self, delivery: str, now: float) -> bool:
-        """Hear of an attempt that sent nothing, since there was nothing to send, or it could not be made:
-        it says nothing of the destination. Returns whether the state changed."""
+        """Note an attempt that sent nothing: it says nothing about the destination. Returns whether the
+        state changed."""
         return delivery == self.probe and self._signal(CircuitSignal.PROBE_VOID, now)
 
     def failed(
@@ -113,7 +112,7 @@ class Circuit:
         return self._signal(CircuitSignal.LAST_STRAW if last_straw else CircuitSignal.FAILURE, now)
 
     def may_probe(self, now: float) -> bool:
-        """Tell whether the next eligible delivery may go as a probe."""
+        """Return whether the next eligible delivery can go as a probe."""
         return self.next_probe_at is not None and self.next_probe_at <= now
 
     def probed(self, delivery: str, now: float) -> None:

@@ -9,7 +9,7 @@ from engine.core.vocabulary import DeliveryClass
 
 
 class MemoryLimits(Struct, frozen=True):
-    """What one destination may hold in memory: a count, and bytes of payload."""
+    """The bounds of one destination in memory: a count, and bytes of payload."""
 
     deliveries: int
     bytes: int
@@ -56,11 +56,11 @@ AnyRequest = ReadRequest | DueRequest | DeadRequest | NamedRequest
 
 
 class Commands(Struct):
-    """What is to be done now. An empty one means: nothing before `wake_at`, unless something happens."""
+    """The work that follows. An empty one means: nothing before `wake_at`, unless a message comes."""
 
     send: list[Delivery] = field(default_factory=list)  # begin now; number = attempt_count + 1
     settle: list[Settlement] = field(default_factory=list)  # make durable, in this order
-    read: AnyRequest | None = None  # one is outstanding at most; a failed one: `read_failed()`
+    read: AnyRequest | None = None  # at most one is outstanding; if it fails: `read_failed()`
     wake_at: float | None = None  # seconds since the epoch; None: nothing is waited for
     disable: bool = False  # a 410 was met: DISABLE the destination by a command (once)
     rebuild: bool = False  # replace the machine by a fresh one, restored from the store

@@ -27,7 +27,7 @@ def percentile_ms(buckets: Sequence[int], share: float) -> int | None:
 
 
 def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int | None]:
-    """Return percentiles (`shares` ascending) in one pass; all are None where nothing was counted."""
+    """Return percentiles (`shares` ascending) in one pass. All are None if nothing was counted."""
     total = sum(buckets)
     if not total:
         return [None] * len(shares)
@@ -58,7 +58,7 @@ class Slot(Struct, array_like=True):
 
 
 class Load(Struct, frozen=True):
-    """What there was to do in the last five minutes."""
+    """The arrivals and attempts of the last five minutes."""
 
     attempts: int
     service_s: float  # an attempt takes on average; 0 without any
@@ -110,8 +110,8 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were committed now. Those that spilled are told of by a time that may be
-        earlier than what was counted last; they must not begin a slot that has passed."""
+        """Count deliveries that were just committed. Spilled deliveries are counted with a time that can
+        be earlier than the last count; they must not begin a slot that has passed."""
         slot = self._slot
         if slot.number < now // SLOT_S:
             slot = self._next_slot(now)
@@ -155,7 +155,7 @@ class Counters:
         return [sum(column) for column in zip(*(slot.latency for slot in self._slots), strict=True)]
 
     def load(self, now: float) -> Load:
-        """Return what there was to do in the last five minutes."""
+        """Return the arrivals and attempts of the last five minutes."""
         self._forget(now)
         ended = [sum(slot.latency) for slot in self._slots]
         attempts = sum(ended)
@@ -185,7 +185,8 @@ class Counters:
         return self._slot
 
     def _forget(self, now: float) -> None:
-        """Drop what is too old, and what another clock put into the future."""
+        """Drop slots that are too old, and slots of the future, which a clock that was set back
+        leaves."""
         present = int(now // SLOT_S)
         slots = self._slots
         if slots and (slots[0].number <= present - SLOTS or slots[-1].number > present):

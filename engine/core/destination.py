@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
 
-CONCURRENCY = 8  # by default; where one that adapts begins
+CONCURRENCY = 8  # the default; an adaptive limit begins there
 MOST_CONCURRENCY = (
     256  # of one destination, fixed or adapting: a receiver with room for more is rare
 )
@@ -15,7 +15,7 @@ DEFAULT_RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 8640
 
 
 class SigningKey(Struct, frozen=True):
-    """One signing key. `expires_at` (seconds since the epoch) is set on a rotated-out one."""
+    """One signing key. `expires_at` (seconds since the epoch) is set when it was rotated out."""
 
     algorithm: SigningAlgorithm
     key: bytes  # HMAC: the raw secret; Ed25519: the 32-byte private seed

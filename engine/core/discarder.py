@@ -42,13 +42,13 @@ class Discarder:
         self._backlog.recount()
 
     def due(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle RETRYING ones; there are more until an answer brings none."""
+        """Settle RETRYING deliveries of an answer. More can follow until an answer is empty."""
         if self._settle(read, deliveries, now) or len(deliveries) >= read.request.limit:
             self._backlog.reader.leaves(now)
         self._backlog.recount()
 
     def dead(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Settle what is IN_DLQ; there is more until an answer brings none."""
+        """Settle IN_DLQ deliveries of an answer. More can follow until an answer is empty."""
         for delivery in deliveries:
             if delivery.id not in self._uncommitted and not read.is_stale(delivery):
                 self._backlog.window.take(delivery)
@@ -71,7 +71,8 @@ class Discarder:
 
 
 def run_dry(backlog: Backlog, end_unsent: EndUnsent, now: float) -> None:
-    """Settle all that may be sent, and what its lanes hold behind it, as if it had been sent."""
+    """Settle all deliveries that can be sent, and those behind them in their lanes, as if they had been
+    sent."""
     lanes = backlog.lanes
     while (delivery := backlog.queue.pop()) is not None:
         behind = () if lanes is None else lanes.take_behind(delivery)

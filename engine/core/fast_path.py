@@ -1,7 +1,7 @@
-"""The fast path of a lone delivery: it is sent as it arrives, and its success is settled as it ends.
+"""The fast path of a single delivery: it is sent as it arrives, and its success is settled as it ends.
 
-Most destinations have one delivery at a time, for which `DestinationMachine.commands` always decides the
-same. The fast path is open only where that is so; everything else is decided by `commands`.
+Most destinations have one delivery at a time, and `DestinationMachine.commands` always decides the same
+for it. The fast path is open only then. `commands` decides everything else.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from engine.core.throttle import Throttle
 
 class FastPath:
     """The fast path of one machine. Each call of `commands` opens or closes it. Between two such calls
-    the machine hears only of what takes the fast path, which leaves it open."""
+    the machine hears only of deliveries on the fast path, so it stays open."""
 
     __slots__ = ("_backlog", "_counters", "_in_flight", "open")
 

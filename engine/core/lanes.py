@@ -1,12 +1,13 @@
-"""Ordered lanes, KEY or STRICT: first-in first-out within each, so that only its head may go.
+"""Ordered lanes, KEY or STRICT: first-in first-out, so only the head of a lane can be sent.
 
-A head that succeeds lets the next one go when it is judged; any other end, when it is committed. A
-head that waits long leaves memory with its whole lane: the lane is *parked*, and read back when it
-is due. What a lane cannot hold is *skipped*: the lane remembers from which seq on, and is read back
-when it has run empty. So a lane's deliveries in memory are all older than those in the store.
+A successful head lets the next delivery go when it is judged. Any other end does so when it is committed.
+A head with a long wait leaves memory with its whole lane: the lane is *parked*, and read back when the
+head is due. Deliveries for which a lane has no room are *skipped*: the lane remembers their first seq,
+and is read back when it is empty. So a lane's deliveries in memory are always older than those in the
+store.
 
-How much a lane may hold follows from what is free: no more than that. A single busy lane gets half
-of the memory, a hundred get a hundredth each, and room for other lanes is always left.
+A lane can hold as much as is free in memory. A single busy lane gets half of the memory, a hundred lanes
+get a hundredth each, and room for other lanes is always left.
 """
 
 from collections import deque
@@ -31,7 +32,7 @@ class LaneAdmission(IntEnum):
 
 
 class Lane:
-    """One lane. It exists while something of it is in memory or skipped."""
+    """One lane. It exists while some of its deliveries are in memory or skipped."""
 
     __slots__ = ("due", "head", "items", "key", "late_first", "late_last", "skipped_from")
 
@@ -44,7 +45,7 @@ class Lane:
         )
         self.due = 0.0  # when a parked lane is to be read back
         self.late_first: int | None = None  # seqs that were skipped while a read of the lane was
-        self.late_last = 0  # under way, whose answer may lack them
+        self.late_last = 0  # a read is under way, and its answer may lack these deliveries
 
 
 class Lanes:
@@ -57,8 +58,8 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap; entries whose lane moved on are stale
         self.skipped: dict[str, Lane] = {}  # those that have something in the store alone
-        # Deliveries that end out of their turn, with their lanes: until that is durable no other of the
-        # lane becomes eligible. `_kept` are lanes whose head is kept back for that reason alone.
+        # Deliveries that end out of order, with their lanes. Until that end is durable, no other delivery
+        # of the lane is eligible. The lanes in `_kept` wait only for that.
         self._ending: dict[str, str] = {}
         self._kept: Ids = {}
         self.wanted: dict[str, None] = {}  # skipped ones that ran empty, in the order of doing so
@@ -111,7 +112,7 @@ class Lanes:
     # --- ending
 
     def release(self, delivery: Delivery, now: float) -> None:
-        """Let the next one go, if `delivery` heads its lane."""
+        """If `delivery` heads its lane, let the next one go."""
         key = STRICT_KEY if self._strict else delivery.lane
         if self._ending:
             self._ended(delivery, now)
@@ -178,8 +179,8 @@ class Lanes:
         return lane is not None and lane.head is None and lane.skipped_from == delivery.seq
 
     def unpark(self, delivery: Delivery) -> None:
-        """Let a delivery from the store head its lane, if that is parked at it. What is behind it stays
-        in the store."""
+        """Let a delivery from the store head its lane, if the lane is parked with it. The deliveries
+        behind it stay in the store."""
         if not self.is_first(delivery, stored=True):
             return
         lane = self._lanes[self._key_in_store(delivery)]
@@ -290,11 +291,12 @@ class Lanes:
         return single, None if single else lane.key
 
     def saturated(self) -> bool:
-        """Tell whether no further lane may be skipped."""
+        """Return whether no further lane can be skipped."""
         return len(self.skipped) >= MAX_SKIPPED_LANES
 
     def strictly_skipped(self) -> bool:
-        """Tell whether a STRICT destination's one lane is in the store: its cursor has nothing to do."""
+        """Return whether a STRICT destination's only lane is in the store: then its cursor has nothing to
+        do."""
         return self._strict and bool(self.skipped)
 
     def low_seq(self) -> int | None:
@@ -307,7 +309,7 @@ class Lanes:
         return kept + [item for lane in self._lanes.values() for item in lane.items]
 
     def empty(self) -> bool:
-        """Tell whether there is no lane at all."""
+        """Return whether there is no lane."""
         return not self._lanes
 
     def clear(self) -> None:

@@ -1,10 +1,11 @@
-"""A concurrency that finds itself: how many attempts may be in flight at a destination, by what a few
-more of them come to. Windows of attempts in, a limit out; no clock, no chance.
+"""The adaptive concurrency limit of a destination: it compares the limit with a slightly higher one.
+Input are windows of attempts, output is a limit; it uses no clock and no random numbers.
 
-Windows alternate between the limit and a little more, and each is compared with the one before. Where
-answers take as long at either, more in flight is more that is served, and the limit grows. Where they
-take longer by as much as there are more, the others only wait, and it falls. How long answers take, and
-how much they vary, need not be known: that is in both windows, and comes out over many.
+Windows alternate between the limit and a little more, and each is compared with the window before. If
+answers take equally long in both, more attempts in flight mean more throughput, and the limit grows. If
+they take longer in proportion, the additional attempts only wait, and the limit falls. The duration of
+answers and its variance need not be known: both windows have the same, and they cancel out over many
+windows.
 """
 
 import math
@@ -16,8 +17,8 @@ from engine.core.vocabulary import ErrorCategory
 
 LEAST = 1
 START = 8  # the default of a fixed one
-# Attempts in a window: two generations of what is in flight, so that the quick ones, which end first, are
-# not heard of alone; and no fewer than tell a mean from chance.
+# Attempts in a window: two generations of the attempts in flight, so that it holds slow ones too, not
+# only the quick ones that end first; and enough to tell a mean from chance.
 GENERATIONS = 2
 MOST_GENERATIONS = 16  # below which a window is doubled, where the mean's error is above this (5 %)
 STEADY = 0.05
@@ -25,13 +26,14 @@ LEAST_ATTEMPTS = 16
 # Durations are whole milliseconds and hold our own turns: below this, differences are of no account.
 GRAIN_MS = 5.0
 MORE = 0.25  # than the limit is tried, as a natural logarithm: what may queue at a receiver for it
-# Gain: of what more in flight could bring, the part that it does. 1 where places are free, 0 where the
-# others wait. A place that brings less than this is too many; below a half, since a limit that is too low
-# costs throughput, and one that is as much too high little more than what is tried anyway.
+# Gain: the part of the possible throughput of more attempts that was reached. It is 1 if places are free,
+# and 0 if the additional attempts only wait. Below this gain the limit is too high. The value is under
+# one half, since a limit that is too low costs throughput, and one that is too high by as much costs
+# little.
 WORTH = 0.2
 LARGEST = 0.5  # that one comparison counts for: a spell's first window, or chance
-# The limit moves by this times what a comparison says: chance has it wander about the knee by some
-# hundredths. So many that say the same are none, and it moves twice as fast with each further one.
+# The limit moves by this factor times the comparison's result, so that chance moves it by a few
+# hundredths. So many equal results in a row are not chance, and each further one doubles the speed.
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
@@ -40,13 +42,13 @@ ERRORS = 2.0  # within which two means, or a share, may differ by chance
 # Where more was refused: how much more is tried next, and for how many windows nothing is.
 CAREFUL = 1 / 16
 REFUSED_REST = 16
-BOUND_REST = 8  # windows at a bound for each one on its other side
+BOUND_REST = 8  # windows at a bound for each window on its other side
 BOUND_PART = 0.8  # of the highest, from which it is one
 # More of a window than of the one before: beyond chance, a matter of the limit.
 FAILURES_SEEN = 0.05
 HALF = 0.5  # of a window that fails, where there is none before: the limit is too high by far
 KEPT_WITHIN = 1.25  # a snapshot is written when the limit is off the kept one by this factor
-# What a receiver does that has more in hand than it can take. Other failures say nothing of its load.
+# Failures of an overloaded receiver. Other failures say nothing about its load.
 OVERLOAD = frozenset(
     {
         ErrorCategory.TIMEOUT,
@@ -73,7 +75,8 @@ class Seen(Struct, frozen=True):
 
 
 class AdaptiveLimit:
-    """Owner of one destination's limit. `most` bounds it from above, whatever a snapshot says."""
+    """The owner of one destination's limit. `most` bounds it from above, also if a snapshot holds
+    more."""
 
     __slots__ = (
         "_before", "_careful", "_ended", "_failed_ms", "_failures", "_full", "_kept", "_more",
@@ -155,7 +158,8 @@ class AdaptiveLimit:
         self._sum = self._squares = self._sum_ms = self._failed_ms = 0.0
 
     def _wavers(self) -> bool:
-        """Tell whether more is to be heard, since answers vary; then twice as many are wanted."""
+        """Return whether another window is needed, since answers vary. It then wants twice as many
+        attempts."""
         few = self._ended * GENERATIONS < MOST_GENERATIONS * self.width
         if not (few and self._successes and self._error() > STEADY):
             return False

@@ -43,10 +43,9 @@ from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DestinationSta
 
 class DestinationMachine:
     """The pure core of one destination's actor. It keeps one ordering for life; see `Commands.rebuild`.
-    `jitter` gives 0.0 <= x < 1.0. `snapshot` is a predecessor's. What arrives must be told in order of
-    seq, `spilled` ones too: a class's delivery that is told after a later one raises LostTrackError, and
-    a fresh machine is to be restored from the store.
-    """
+    `jitter` gives 0.0 <= x < 1.0. `snapshot` is a predecessor's. Arrivals, `spilled` ones too, must be
+    told in order of seq. A delivery that is told after a later one of its class raises LostTrackError;
+    then restore a new machine from the store."""
 
     def __init__(
         self,
@@ -82,7 +81,7 @@ class DestinationMachine:
     def restore(
         self, low_seq: int, last_seqs: dict[int, int], waiting: int, next_due: float | None
     ) -> None:
-        """Begin with what is in the store. Call it once, before anything else, when there is any.
+        """Begin with the deliveries in the store. Call it once, before all else, if there are any.
 
         `low_seq`: nothing unsettled is below it; with ordering KEY or STRICT that includes RETRYING
         deliveries. `last_seqs`: the highest committed seq by class. `waiting`: PENDING and RETRYING ones.
@@ -234,7 +233,7 @@ class DestinationMachine:
             return
         if self._orders.open and self._orders.after_commit(known, now):
             return
-        self._judge_wait(known, now)  # a PATCH may have come between verdict and commit
+        self._judge_wait(known, now)  # a PATCH can come between verdict and commit
         self._backlog.retried(known, now)
 
     def quarantine(self, delivery: Delivery, now: float) -> None:
@@ -274,12 +273,12 @@ class DestinationMachine:
     # --- decisions
 
     def settled(self) -> list[Settlement]:
-        """Return what is to be made durable, where `commands` would have nothing else to say."""
+        """Return the settlements, where `commands` would return nothing else."""
         settled, self._settle = self._settle, []
         return settled
 
     def wants(self, now: float) -> bool:
-        """Tell whether `commands` has a use for being allowed an attempt."""
+        """Return whether `commands` could begin an attempt if one is allowed."""
         return self._backlog.queue.any_due(now) or self._archived()
 
     def commands(self, now: float, may_send: int) -> Commands:
@@ -325,7 +324,7 @@ class DestinationMachine:
         return max(0, window.held - under_way + self._backlog.stored())
 
     def low_seq(self) -> int:
-        """Return what the backlog row's `low_seq` may be raised to."""
+        """Return the highest value that the backlog row's `low_seq` can be raised to."""
         return self._backlog.low_seq()
 
     def next_due(self) -> float | None:
@@ -333,7 +332,7 @@ class DestinationMachine:
         return self._backlog.reader.earliest_due()
 
     def idle(self, now: float) -> bool:
-        """Tell whether the machine may leave memory, restored by work or by `next_due` coming near."""
+        """Return whether the machine can leave memory until work comes or `next_due` is near."""
         backlog = self._backlog
         if self.in_flight or self.uncommitted or self._settle or backlog.reader.outstanding:
             return False
@@ -350,7 +349,7 @@ class DestinationMachine:
         return rests and backlog.reader.nothing_near(now)
 
     def clean(self) -> bool:
-        """Tell whether nothing is unsettled: the destination's backlog row may go."""
+        """Return whether nothing is unsettled: then the destination's backlog row can be deleted."""
         if self.in_flight or self.uncommitted or not self._backlog.empty():
             return False
         return not self._archived() or self._backlog.reader.no_more_dead
@@ -361,7 +360,7 @@ class DestinationMachine:
         return health_of(*known, self.pending, len(self.in_flight), len(self.uncommitted), now)
 
     def snapshot(self) -> bytes:
-        """Return what a successor is to be made with."""
+        """Return the snapshot for a successor."""
         return encode(self._throttle.snapshot(self._now, self._counters.state(self._now)))
 
     def dissolve(self) -> None:

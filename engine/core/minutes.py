@@ -13,10 +13,10 @@ _DELIVERED = DeliveryStatus.DELIVERED
 
 
 class MinuteDelta(Struct):
-    """What a group adds to one destination's counters of one minute.
+    """The changes that one group makes to a destination's counters of one minute.
 
-    `errors` has a count per ErrorCategory (index = code - 1, 13 of them), `latency` one per bucket
-    (24: index k counts attempts of at most 1.6^k ms, the last all slower).
+    `errors` has a count per ErrorCategory (index = code - 1, 13 of them), `latency` one per bucket (24:
+    index k counts attempts of at most 1.6^k ms, the last all slower).
     """
 
     environment: int

@@ -1,7 +1,7 @@
-"""Orders: what people ask of single deliveries that wait. One is to be sent now, or is cancelled.
+"""Orders: a person's requests to send or cancel single deliveries that wait.
 
-An order is carried out at once where its delivery waits in memory. A delivery in the store is read by its
-id first. One that is in flight, or whose outcome is not durable yet, keeps its order until then.
+An order is carried out at once if its delivery waits in memory. A delivery in the store is read by its id
+first. An order for a delivery in flight, or with an outcome that is not durable yet, is kept until then.
 """
 
 from collections.abc import Callable, Iterable
@@ -85,8 +85,8 @@ class Orders:
                 self._carry_out(row, now, stored=True)
 
     def after_commit(self, delivery: Delivery, now: float) -> bool:
-        """Carry out the order for a delivery whose wait is durable now, if there is one. Returns whether
-        that settled it anew."""
+        """Carry out the order, if there is one, for a delivery whose wait is durable now. Returns whether
+        that settled it again."""
         self._carry_out(delivery, now, held=False)
         return delivery.id in self._uncommitted
 

@@ -1,9 +1,9 @@
-"""Event type patterns: what one names, and an index of many.
+"""Event type patterns: their comparison with a type, and an index of many.
 
-A `*` stands for one segment between dots, at the end for one or more; `*` alone is everything but the
-service's own `angarium.` types. The index is a radix tree over segments; `*` is an edge of its own.
-A look-up follows the type's segments, so that patterns which differ from it early are never looked at. A
-change moves the nodes of one entry's patterns alone. Nothing here awaits.
+A `*` stands for one segment between dots, at the end for one or more. A pattern `*` names every type
+except the service's own `angarium.` types. The index is a radix tree over segments; `*` is an edge of its
+own. A look-up follows the type's segments, so it never sees patterns that differ early. A change moves
+only the nodes of its own entry's patterns. Nothing here awaits.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -75,9 +75,9 @@ class _Node(Generic[T]):
 
 
 class PatternIndex(Generic[T]):
-    """Entries by id, each found by the event types that one of its patterns names.
+    """Entries by id. A look-up finds an entry if one of its patterns names the event type.
 
-    A look-up that pauses may miss what changed since it began, and nothing else.
+    A look-up that pauses can miss changes since it began, and nothing else.
     """
 
     __slots__ = ("_patterns", "_root")
@@ -106,7 +106,7 @@ class PatternIndex(Generic[T]):
             self._drop(pattern, identifier)
 
     def _entries_of(self, pattern: str) -> dict[str, T]:
-        """Return what ends where a pattern does, growing the tree up to there."""
+        """Return the node where a pattern ends, and grow the tree up to there."""
         parts, tail = parts_of(pattern)
         node, at = self._root, 0
         while at < len(parts):
@@ -153,7 +153,7 @@ class PatternIndex(Generic[T]):
 
     @staticmethod
     def _join(above: _Node[T], segment: str, node: _Node[T]) -> None:
-        """Make one edge of two, where nothing branches off or ends between them."""
+        """Merge two edges if nothing branches off or ends between them."""
         only = node.only_child()
         if only is not None:
             above.put(segment, _Node(f"{node.label}.{only.label}", only))
@@ -172,7 +172,7 @@ class PatternIndex(Generic[T]):
         return list(found.values())
 
     def portions(self, event_type: str, steps: Steps) -> Iterator[list[T]]:
-        """Yield the entries that `find` returns, one slice of work at a time: there can be a million.
+        """Yield the entries that `find` returns, in slices of work: there can be a million.
 
         An entry comes once for each of its patterns that names the type.
         """
@@ -262,7 +262,7 @@ def _same(labels: list[str], parts: list[str], at: int) -> int:
 
 
 def _starts(segments: list[str]) -> list[int]:
-    """Return where in the type each segment begins, and where one after the last would."""
+    """Return the index in the type where each segment begins, and where the next one would."""
     starts = [0]
     for segment in segments:
         starts.append(starts[-1] + len(segment) + 1)

@@ -47,7 +47,7 @@ class Picker:
         ready = queue.ready
         for waiting in ready:
             if waiting and waiting is ready[DeliveryClass.REPLAY] and width > 1:
-                # One slot is kept from replays: what is live and comes now goes at once.
+                # One slot is reserved for live deliveries, so that they do not wait for replays.
                 budget = min(budget, width - 1 - len(in_flight))
             while waiting and budget > 0:
                 delivery = waiting.popleft()

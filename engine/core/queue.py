@@ -1,4 +1,5 @@
-"""What may be sent, by class, and what waits for its time: deliveries that no lane holds up."""
+"""The queue of eligible deliveries, by class, and the heap of waiting ones, for deliveries outside of
+blocked lanes."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -20,8 +21,8 @@ class EligibleQueue:
     def __init__(self) -> None:
         self.ready: list[deque[Delivery] | None] = [None] * len(DeliveryClass)
         self.waits: list[tuple[float, int, str, Delivery]] = []  # a heap by due time
-        # Eligible ones that somebody asked for, in that order: they go first, and pass what `Gates.allow`
-        # holds back, but for the rate. `hastened` are those that will be, once they are offered.
+        # Eligible deliveries that a person asked for, in that order. They go first, and pass everything
+        # that `Throttle.allow` holds back except the rate. `hastened`: those that will be offered later.
         self.urgent: dict[str, Delivery] = {}
         self.hastened: Ids = {}
 
@@ -37,7 +38,7 @@ class EligibleQueue:
             heappush(self.waits, (due, delivery.seq, delivery.id, delivery))
 
     def hasten(self, identifier: str) -> None:
-        """Let a delivery that is to be `hastened` go first, if it is here."""
+        """Move a delivery of `hastened` to the front, if it is here."""
         delivery = self.remove(identifier)
         if delivery is not None:
             self.offer(delivery)
@@ -59,11 +60,11 @@ class EligibleQueue:
             self.of(delivery.queue).appendleft(delivery)
 
     def any_ready(self) -> bool:
-        """Tell whether anything is eligible."""
+        """Return whether a delivery is eligible."""
         return any(self.ready) or bool(self.urgent)
 
     def any_due(self, now: float) -> bool:
-        """Tell whether anything is eligible, or will be when it is promoted now."""
+        """Return whether a delivery is eligible, or will be if it is promoted now."""
         return self.any_ready() or (bool(self.waits) and self.waits[0][0] <= now)
 
     def pop(self) -> Delivery | None:

@@ -1,4 +1,4 @@
-"""The states of a backlog's reading, and what each signal makes of them. One read at a time."""
+"""The states of a backlog's reading, and its transitions by signal. One read at a time."""
 
 from enum import IntEnum
 

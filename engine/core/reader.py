@@ -1,8 +1,7 @@
-"""What to read back from the store next: one read at a time. Answers are handled elsewhere.
+"""The reader: it chooses the next read from the store, one at a time. Answers are handled elsewhere.
 
-Order of need: RETRYING ones that are due (unordered) or lanes that ran empty (ordered); then the
-cursors, the most urgent class first. Lanes and the cursor take turns, so that neither starves the
-other.
+The order: RETRYING deliveries that are due (unordered) or lanes that are empty (ordered), then the
+cursors, the most urgent class first. Lanes and the cursor take turns, so that neither starves the other.
 """
 
 from collections.abc import Callable
@@ -36,12 +35,12 @@ class Outstanding(Struct):
     lane: Lane | None = None  # of a lane's read
     last: int = 0  # the highest seq known in the group when it was asked for
     ahead: list[Delivery] = []  # arrivals of the group since then, without a gap
-    contiguous: bool = True  # whether the next arrival may go there
+    contiguous: bool = True  # whether the next arrival can go into memory
     settled: dict[str, int] = {}  # whose rows changed since, with the seq that they had
 
     def is_stale(self, delivery: Delivery) -> bool:
-        """Tell whether a row of the answer has changed since it was read. One with a later seq than the
-        one that was settled is of a new life: it was requeued."""
+        """Return whether a row of the answer has changed since it was read. A row with a later seq than
+        the settled one has been requeued since: it is not stale."""
         return delivery.seq <= self.settled.get(delivery.id, -1)
 
 
@@ -79,15 +78,15 @@ class Reader:
         self.outstanding: Outstanding | None = None
         self.next_due: float | None = None  # unordered: the earliest RETRYING one in the store
         self._asked_due: float | None = None  # what it was before the read that is under way
-        # Unordered: when to look for RETRYING ones in the store whose waits no present schedule gives:
-        # behind a page of those that wait their due time nobody else would see them.
+        # Unordered: when to look in the store for RETRYING deliveries whose waits fit no present
+        # schedule. Behind a full page of waiting ones, no other read would find them at their due time.
         self.beyond: float | None = None
         self._longest_s = inf  # the longest wait of the present schedule, once some may be longer
         self._rest_until = 0.0  # RESTING: the end of that
         self._starved_at = 0, 0  # STARVED: what was held when an answer did not fit
         self._lanes_turn = True
         self._due_limit = DUE_READ
-        self._named_from = 0.0  # when to read by ids again: what was named is yet to be told
+        self._named_from = 0.0  # when to read by ids again: the named deliveries are not told yet
         self.named: Ids = {}  # deliveries that are to be read by their ids
         self.no_more_dead = False  # archived: nothing is IN_DLQ any more
 
@@ -127,7 +126,7 @@ class Reader:
         return min(known, default=None)
 
     def nothing_near(self, now: float) -> bool:
-        """Tell whether nothing in the store is known to be due soon."""
+        """Return whether no stored delivery is known to be due soon."""
         due = self.earliest_due()
         return due is None or (due > now + FAR_S and self.beyond is None)
 
@@ -167,7 +166,7 @@ class Reader:
     def _end(
         self, request: AnyRequest, signal: ReadSignal, *, useless: bool, rest_until: float = 0.0
     ) -> Outstanding | None:
-        """End a read. If nothing came of it, keep what it was asked for."""
+        """End a read. If it brought nothing, keep its request."""
         outstanding = self.outstanding
         if outstanding is None or outstanding.request != request:
             return None
@@ -273,7 +272,7 @@ class Reader:
         return min((at for at in times if at is not None and at > now), default=None)
 
     def _becomes_idle(self, now: float) -> bool:
-        """Tell whether a read can be begun, by now and by the room that has come free."""
+        """Return whether a read can begin, by the time and by the room that has become free."""
         window, (held, size) = self._window, self._starved_at
         if self.state is ReadState.RESTING and now >= self._rest_until:
             self._meet(ReadSignal.RESTED)
@@ -298,8 +297,8 @@ class Reader:
         if room <= 0:
             return None
         gain = min(self._due_limit, room)
-        # The rows of those that are here already come first in the answer, so they are asked for as
-        # well; unless there is much room, it is not worth it before most of them are done.
+        # The answer begins with rows that memory holds already, so the request counts them too. Without
+        # much room, the read waits until most of them are done.
         known = self._retrying()
         if known * 2 > gain and room < self._window.limits.deliveries // 4:
             return None

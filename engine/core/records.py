@@ -45,7 +45,7 @@ class Event(Struct, gc=False):
 
     @property
     def lane(self) -> str | None:
-        """The KEY lane: of customer, correlation id and source the first that is there."""
+        """The KEY lane: the first of customer, correlation id and source that the event has."""
         if self.customer is not None:
             return "c:" + self.customer
         if self.correlation_id is not None:

@@ -30,7 +30,7 @@ def state_of(
 
 
 def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -> Hold | None:
-    """Return what holds a destination longest. `waiting`: the rate holds only what waits."""
+    """Return what holds a destination longest. `waiting`: the rate only holds deliveries that wait."""
     if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
         return Hold(HoldReason.DISABLED)
     paused, circuit, bucket = throttle.paused_until, throttle.circuit, throttle.bucket
@@ -57,8 +57,8 @@ def oldest_made_at(backlog: Backlog) -> float | None:
 def advised(config: Destination, counters: Counters, now: float) -> int | None:
     """Return the concurrency that would keep up, None while too little is known.
 
-    With ordering KEY what counts is what the lanes let through: what arrives waits for its lane,
-    whatever the concurrency is. STRICT has one lane.
+    With ordering KEY, only the throughput of lanes counts: an arrival waits for its lane, whatever the
+    concurrency is. STRICT has one lane.
     """
     load = counters.load(now)
     strict, keyed = config.ordering is Ordering.STRICT, config.ordering is Ordering.KEY
@@ -115,11 +115,11 @@ LEAST_ATTEMPTS = (
 def suggested_concurrency(
     attempts: int, demand_per_s: float, service_s: float, most: int = MOST_CONCURRENCY
 ) -> int | None:
-    """Return the least concurrency that keeps up, 1 to `most`; None after too few attempts.
+    """Return the least concurrency that keeps up, 1 to `most`. None after too few attempts.
 
-    Little's law: what is in flight on average is what comes a second times what an attempt takes.
-    Attempts do not come evenly: with twice the square root of that on top (the staffing rule of queues
-    with many servers) some two or three in a hundred find no place free.
+    Little's law: the mean number in flight is the arrival rate times the duration of an attempt. Attempts
+    do not come evenly. With twice the square root of that on top (the staffing rule of queues with many
+    servers), two or three in a hundred find no free place.
     """
     if attempts < LEAST_ATTEMPTS:
         return None

@@ -11,7 +11,7 @@ from engine.core.destination import Destination
 from engine.core.records import Delivery
 
 JITTER = 0.2  # of a delay, either way, so that what failed together does not return together
-RETRY_AFTER_CAP_S = 60.0  # what Retry-After may ask of a destination without a schedule
+RETRY_AFTER_CAP_S = 60.0  # the longest Retry-After of a destination without a schedule
 _SLACK_S = 1.0  # rounding, and the moment between an attempt's end and its verdict
 
 
@@ -31,7 +31,7 @@ def retry_after_s(config: Destination, asked_s: float) -> float:
 
 
 def exhausted(delivery: Delivery, config: Destination) -> bool:
-    """Tell whether the schedule allows no further attempt."""
+    """Return whether the schedule allows no further attempt."""
     return delivery.attempt_count - delivery.schedule_start > len(config.retry_schedule_s)
 
 

@@ -47,7 +47,7 @@ def encode(snapshot: Snapshot) -> bytes:
 
 
 def decode(state: bytes | None) -> Snapshot | None:
-    """Return what the bytes say, None when there are none or they cannot be used."""
+    """Return the snapshot of these bytes. None if there are none or they cannot be read."""
     if not state:
         return None
     try:

@@ -27,7 +27,8 @@ def most_of(config: Destination) -> int:
 
 
 class Throttle:
-    """Owner of what holds back one destination's attempts. Instants are seconds since the epoch."""
+    """The owner of all that holds back one destination's attempts. Instants are seconds since the
+    epoch."""
 
     __slots__ = (
         "blocked_since", "bucket", "changed", "circuit", "full", "gone_version", "limit", "opens_at",
@@ -109,7 +110,7 @@ class Throttle:
 
     def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
         """Note attempts that begin; `in_flight`: how many there are now."""
-        # One place is kept from replays: as many as there may be of those are as many as may be.
+        # One slot is reserved for live deliveries, so one fewer than `width` already counts as full.
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))
@@ -196,7 +197,8 @@ class Throttle:
         self.changed = True
 
     def snapshot(self, now: float, counters: CounterState) -> Snapshot:
-        """Return what must outlive this process, with the counters, which are another's."""
+        """Return the state that must outlive this process, with the counters, which have another
+        owner."""
         circuit = self.circuit
         kept = None
         if circuit.state is not CircuitState.CLOSED:
@@ -216,10 +218,10 @@ class Throttle:
         )
 
     def start_empty(self, now: float) -> None:
-        """Begin with an empty bucket: what was sent just before a crash is not known.
+        """Begin with an empty bucket: the attempts just before a crash are not known.
 
-        Only from one a second up, where that costs a second at most: of a slower one each attempt is in
-        the snapshot.
+        Only at one a second or more, where that costs a second at most. At a lower rate, each attempt is
+        in the snapshot.
         """
         if self.bucket is not None and self.bucket.rate >= 1:
             self.bucket = TokenBucket(self.bucket.rate, now, 0.0)
@@ -271,8 +273,8 @@ class Throttle:
             self.gone_version = snapshot.gone_version
 
 
-# Seconds since the epoch are exact to 0.2 us, so a bucket that was waited for may be short of what flows
-# in within one. What is taken too early is owed, so that it never adds up.
+# Seconds since the epoch are exact to 0.2 us, so after a wait a bucket can lack the flow of one such
+# unit. A token that is taken too early is owed, so that errors never add up.
 _ROUNDING_S = 1e-6
 
 

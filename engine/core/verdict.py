@@ -1,7 +1,6 @@
-"""What an attempt's outcome, or the want of one, means for a delivery: its next durable state.
+"""The verdict on an attempt's outcome, or on its absence: the delivery's next durable state.
 
-Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from
-it.
+Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
 """
 
 import math
@@ -36,7 +35,7 @@ class DeliverySignal(IntEnum):
 
 
 class End(NamedTuple):
-    """Where a signal leads: a status, and the DLQ status that comes with it (None: as it was)."""
+    """The result of a signal: a status, and its DLQ status (None: unchanged)."""
 
     status: DeliveryStatus
     dlq: DlqStatus | None = None
@@ -84,7 +83,7 @@ TRANSITIONS: dict[tuple[DeliveryStatus, DeliverySignal], End | None] = {
 
 
 def next_state(state: DeliveryStatus, signal: DeliverySignal) -> End:
-    """Return where `signal` leads from `state`. Raises AssertionError for what cannot happen."""
+    """Return the state after `signal`. Raises AssertionError for a pair that cannot happen."""
     end = TRANSITIONS[state, signal]
     if end is None:
         raise AssertionError(f"a {state.name} delivery cannot meet {signal.name}")

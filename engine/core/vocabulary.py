@@ -24,7 +24,7 @@ class Origin(IntEnum):
 
 
 class DeliveryStatus(IntEnum):
-    """Where a delivery stands. DELIVERING is never stored: it is laid over from what is in flight."""
+    """The status of a delivery. DELIVERING is never stored: it is shown for deliveries in flight."""
 
     PENDING = 0
     DELIVERING = 1
@@ -44,7 +44,7 @@ class DeliveryTrouble(IntEnum):
 
 
 class DlqStatus(IntEnum):
-    """What became of a delivery whose schedule was used up; null where it never was."""
+    """The fate of a delivery whose schedule was used up. Null if it never was."""
 
     IN_DLQ = 1
     RETRIED_FROM_DLQ = 2

@@ -1,11 +1,10 @@
-"""What of a destination's backlog is in memory, and how far it was looked at: counts and cursors.
+"""The window of a destination's backlog: counts of the deliveries in memory, and cursors into the store.
 
-The rule that everything rests on: of each group of classes, everything unsettled with a seq up to
-the cursor is in memory, or known to be passed over (a skipped lane, a RETRYING one that is read
-when due); nothing beyond the cursor is in memory. A cursor that has reached the last seq known is
-*direct*: what arrives then goes into memory at once.
+The rule: for each group of classes, all unsettled deliveries with a seq up to the cursor are in memory,
+or are passed over on purpose (a skipped lane; a RETRYING one, which is read when due). Nothing beyond the
+cursor is in memory. A cursor at the last known seq is *direct*: arrivals go into memory at once.
 
-Unordered destinations keep one cursor a class; ordered ones a single one over all classes.
+Unordered destinations have one cursor per class, ordered ones a single cursor over all classes.
 """
 
 from functools import lru_cache
@@ -15,19 +14,17 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass
 
 CLASSES = tuple(DeliveryClass)
-RESERVE = (
-    16  # one part in so many is kept free for each more urgent class, and for what is due again
-)
+RESERVE = 16  # this part is reserved for each more urgent class, and for retries that are due
 READ_CHUNK = 256  # deliveries in one read: some milliseconds of PostgreSQL
 SOON_S = 5.0  # a retry that is due within this may stay in memory, if there is room
 
 
 @lru_cache(maxsize=16)
 def _caps(limit: int, *, ordered: bool) -> tuple[int, ...]:
-    """Return what may be held before a class finds no room, by class.
+    """Return, by class, how much memory can be used before the class finds no room.
 
-    Each class leaves room for those that are more urgent; the last share is for what is due again,
-    which is read back although everything else may be full. One tuple serves all destinations.
+    Each class leaves room for the more urgent ones. The last share is for due retries, which are read
+    back even if everything else is full. One tuple serves all destinations.
     """
     part = limit // RESERVE
     return tuple(limit - part * (1 if ordered else k) for k in range(1, len(CLASSES) + 1))
@@ -88,7 +85,7 @@ class Window:
         self.bytes = 0
         self.reserved = 0  # for the answer of the read that is under way
         self.reserved_bytes = 0
-        self.stored = 0  # waiting in the store alone, as far as was told
+        self.stored = 0  # waiting only in the store, as far as is known
 
     # --- memory
 
@@ -108,7 +105,8 @@ class Window:
         self.stored += 1
 
     def fits(self, delivery: Delivery) -> bool:
-        """Tell whether a delivery of its class has room. One that is larger than all fits alone."""
+        """Return whether a delivery of its class has room. A delivery larger than the bound fits if
+        memory is empty."""
         queue, held = delivery.queue, self.held + self.reserved
         return not held or (
             held < self.caps[queue]
@@ -116,13 +114,13 @@ class Window:
         )
 
     def fits_aside(self, delivery: Delivery) -> bool:
-        """Tell whether a delivery may be put by, in the room that a read's answer will take first."""
+        """Return whether a delivery can be put by, in the room that a read's answer will need first."""
         queue = delivery.queue
         size = self.bytes + size_of(delivery)
         return self.held < self.caps[queue] and size <= self.byte_caps[queue]
 
     def fits_urgently(self, delivery: Delivery) -> bool:
-        """Tell whether a delivery that is due again, or a lane's, has room."""
+        """Return whether a due retry, or a delivery of a lane, has room."""
         if not self.held:
             return True
         limits = self.limits
@@ -141,7 +139,7 @@ class Window:
         return self.limits.deliveries - self.held
 
     def keeps(self, due: float, now: float) -> bool:
-        """Tell whether a retry that is due then stays in memory."""
+        """Return whether a retry that is due then stays in memory."""
         return due <= now + SOON_S and self.held * 2 <= self.limits.deliveries
 
     # --- cursors
@@ -162,8 +160,8 @@ class Window:
                 self.lasts[group] = seq
 
     def passes(self, delivery: Delivery) -> bool:
-        """Tell whether a delivery that was just committed goes into memory at once where all cursors are
-        direct: it is not told late, and there is room."""
+        """Return whether a delivery that was just committed goes into memory at once, given that all
+        cursors are direct: it is in order, and there is room."""
         return self.lasts[self.group_of[delivery.queue]] < delivery.seq and self.fits(delivery)
 
     def let_pass(self, delivery: Delivery) -> None:
@@ -179,5 +177,5 @@ class Window:
             self.through[group] = seq
 
     def caught_up(self) -> bool:
-        """Tell whether every group is direct."""
+        """Return whether every group is direct."""
         return self.cursors == self.lasts

@@ -123,7 +123,7 @@ class Attaching:
 
     @asynccontextmanager
     async def let_go_unless_done(self, attached: Attached) -> AsyncIterator[None]:
-        """Let go of the content where the block does not come to its end."""
+        """Release the content if the block does not reach its end."""
         try:
             yield
         except BaseException:

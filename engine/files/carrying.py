@@ -35,7 +35,7 @@ KNOWN_BYTES = (
 # How long a source that failed is not asked again. Retries of many destinations spread over minutes, so
 # that this is two requests a second at the most; the shortest schedule waits longer.
 FAILED_S = 0.5
-SPARED_MOST_S = 60.0  # what a source's Retry-After may ask for
+SPARED_MOST_S = 60.0  # the longest wait that a source's Retry-After can ask for
 GONE = "the file is gone: it was removed with its event's retention"
 
 log = structlog.get_logger("angarium.files")

@@ -13,7 +13,7 @@ _HEAD = re.compile(
     rf"data:(?P<type>{_NAME}/{_NAME})?(?P<parameters>(?:;{_NAME}=(?:{_VALUE}))*)(?P<base64>;base64)?,",
     re.IGNORECASE | re.ASCII,
 )
-# What may stand in a URI (RFC 3986), taken by the stretch. `%` only before two hexadecimal digits.
+# Characters of a URI (RFC 3986), matched in long runs. `%` only before two hexadecimal digits.
 _PLAIN = r"[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]*"
 _DATA = re.compile(rf"{_PLAIN}(?:%[0-9A-Fa-f]{{2}}{_PLAIN})*")
 DEFAULT_TYPE = "text/plain;charset=US-ASCII"

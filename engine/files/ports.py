@@ -52,7 +52,7 @@ class BlobStore(Protocol):
         it is not read to its end. Raises BlobMissingError."""
 
     async def size(self, key: str) -> int | None:
-        """Return how many bytes there are, None where there is no such key."""
+        """Return the number of bytes, None if there is no such key."""
 
     async def delete(self, key: str) -> None:
         """Remove a key, if it is there."""
@@ -107,9 +107,9 @@ class FileStore(SuspectStore, Protocol):
         """Return files with ids below `below`, newest first."""
 
     async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
-        """Make a PENDING file STORED, with size, hash and content type of `file`, and give its event
-        the `payload` where there is one. Returns False, changing nothing, where it is not PENDING.
-        `Depot.keep` must hold the content."""
+        """Make a PENDING file STORED, with size, hash and content type of `file`, and give its event the
+        `payload` if there is one. Returns False and changes nothing if it is not PENDING. `Depot.keep`
+        must hold the content."""
 
     async def failed(self, environment: int, file: str, error: str) -> bool:
         """Make a PENDING file FAILED; False where it is not PENDING."""
@@ -122,5 +122,5 @@ class UnfetchedStore(Protocol):
         """Return PENDING files that are due, the earliest first, each with its number of tries."""
 
     async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:
-        """Count one more try after `tries`, and set when the next one is due. Returns False, changing
-        nothing, where the file is not PENDING any more or another process has tried it."""
+        """Count one more try after `tries`, and set the time of the next one. Returns False and changes
+        nothing if the file is no longer PENDING or another process has tried it."""

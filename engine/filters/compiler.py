@@ -298,8 +298,8 @@ def _not(operand: Evaluate) -> Evaluate:
 
 
 def _decided(operands: list[Evaluate], decisive: bool) -> Evaluate:
-    """Return the closure of `&&` or `||`: its value is the decisive one as soon as one operand has it,
-    whatever the others are."""
+    """Return the closure of `&&` or `||`. One operand with the decisive value decides, whatever the other
+    operands are."""
     other = not decisive
 
     def junction(facts: Facts) -> bool:

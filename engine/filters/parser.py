@@ -33,7 +33,7 @@ TYPES = frozenset(
     {"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"}
 )
 DEPTH = 32  # of the tree: what evaluating it needs of Python's stack is five times that
-MACRO_DEPTH = 2  # one may stand in another; a third level multiplies a list by itself twice
+MACRO_DEPTH = 2  # one can be inside another; a third level would multiply a list by itself twice
 MACROS_MOST = 8  # in all; each goes through a list
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 _RELATIONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in"})

@@ -218,7 +218,7 @@ def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> 
     found = body.count(b'"') - payload.count(b'"')
     quotes = 6  # "eventType":"...","payload":
     if found == quotes:
-        return True  # both are there: nothing else can be
+        return True  # both are there: no other member is possible
     for given in (
         event.customerExternalId,
         event.idempotencyKey,
@@ -359,7 +359,8 @@ def _refusal(error: Exception, prefix: str = "", what: str = "an event") -> Refu
         return Refusal("invalid_request", malformed(str(error)))
     message, path = str(error), prefix
     words, at, where = message.rpartition(_AT)
-    whole = not words.startswith(_FIELDS) or words.endswith("`")  # else it stands in a field's name
+    # otherwise the escape is in a field's name
+    whole = not words.startswith(_FIELDS) or words.endswith("`")
     if at and whole and _PLACE.fullmatch(where):
         message, where = words, where[:-1].removeprefix(".")
         path = f"{prefix}.{where}".strip(".") if not where.startswith("[") else prefix + where

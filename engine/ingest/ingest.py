@@ -46,10 +46,10 @@ SLICE_S = 0.0005  # how long a batch may hold the loop at a time
 # Between two looks at the clock: some 150 us. An event takes as long as so many bytes, beside its own.
 LOOK_BYTES = 16 * 1024
 EVENT_COST_BYTES = 1024
-# Larger batches are read one at a time, by environment in turn: eight at once held the loop for eight
-# slices between any two looks at what others want. Smaller ones are done within one slice anyway.
+# Larger batches are read one at a time, environments in turn: eight at once would hold the loop for eight
+# slices between two other tasks. Smaller ones need only one slice.
 SMALL_BYTES = 64 * 1024
-# Of an environment; what a workspace's bodies may hold in memory ends it sooner.
+# Of an environment. The bound on a workspace's bodies in memory usually comes first.
 LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
 _BATCH_DEPTH = MAX_DEPTH - 2  # left for an event within the batch's object and array
@@ -77,8 +77,8 @@ class Ingest:
         attaching: Attaching | None = None,
         senders: RecentSenders | None = None,
     ) -> None:
-        """`keys` None: what a schema refuses is refused, whatever its key. `attaching` None: there is no
-        place for attachments, and events keep them as they came."""
+        """`keys` None: an event that a schema refuses is refused, whatever its key. `attaching` None:
+        there is no place for attachments, and events keep them inline."""
         self.judge = EventJudge(router, senders)  # one for all that is judged of an event
         self._router = router
         self._submit = submit
@@ -139,14 +139,14 @@ class Ingest:
         )
 
     def _told(self, attached: Attached, tell: Callable[[Fate], None]) -> Callable[[Fate], None]:
-        """Return what is to be done with a fate, where files wait for it."""
+        """Return what must be done after an event's fate is known, if it has files."""
         attaching = self._attaching
         if attaching is None or not attached.held:
             return tell
 
         def told(fate: Fate) -> None:
             tell(fate)
-            if fate.refusal != "internal":  # else rows may come yet: the next start knows
+            if fate.refusal != "internal":  # rows can still appear: the next start finds out
                 self._spawn(attaching.let_go, attached)
 
         return told
@@ -166,7 +166,7 @@ class Ingest:
         except trio.Cancelled:
             done(failed("overloaded"))
             raise
-        except Exception:  # a barrier: one request, which is answered and costs nobody else
+        except Exception:  # a barrier: only this request fails, and it gets an answer
             log.exception("request failed")
             done(failed("internal"))
 
@@ -283,8 +283,8 @@ class Ingest:
         return self.judge.choices(route, event)
 
     async def routed(self, event: Event, kind: DeliveryKind, digest: bytes) -> Accepted:
-        """Check and route an event that did not come as one; `digest` is what its key stands for.
-        Raises Refusal."""
+        """Check and route an event that did not come as an event request. `digest` is compared for
+        repeats of its key. Raises Refusal."""
         try:
             try:
                 choices = self._choices(event)

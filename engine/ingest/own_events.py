@@ -27,7 +27,8 @@ from engine.submission.claiming import claim_of
 from engine.submission.submission import Fate, Submission
 
 WAITING_MOST = 20_000  # events, some 20 MB: as many dead letters as the database may be away for
-WAITING_EACH = 5_000  # of these of one environment: whose deliveries all die drops nobody else's
+# of one environment: if all its deliveries die, other environments' announcements are not dropped
+WAITING_EACH = 5_000
 AT_ONCE = 256  # events that are given to the intake together: a group's
 SLICE = 64  # of these between two yields: a millisecond
 RETRY_S = 1.0  # after the intake refused, or nobody knows what became of an event
@@ -116,7 +117,7 @@ class OwnEvents:
             return
         try:
             rendered = orjson.dumps(payload)
-        except TypeError:  # a mistake of ours, which must not end whoever announces
+        except TypeError:  # a bug of ours, which must not end the caller
             log.exception("own event not announced", type=event_type)
             return
         now_ms = int(self._now() * 1000)
@@ -176,7 +177,7 @@ class OwnEvents:
                 self._give_up(announced)
             self._settled()
 
-        # A new id each time: under the old one it may be there already, and then the key says so.
+        # A new id for each try: the event may exist under the old id already, and then its key says so.
         event = Event(
             self._identity.event(),
             announced.environment,

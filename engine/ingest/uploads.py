@@ -76,10 +76,10 @@ class Uploads:
         request_id: str | None = None,
         hops: int = 0,
     ) -> Receipt:
-        """Make a file and its event durable; see `Depot.keep` for what holds the content meanwhile.
-        `hops`: deliveries of this service that lie before the event.
+        """Make a file and its event durable. `Depot.keep` holds the content meanwhile. `hops`: deliveries
+        of this service that precede the event.
 
-        Raises Refusal, `internal` where it may have been accepted, and StoreError.
+        Raises Refusal (`internal` if it may have been accepted) and StoreError.
         """
         file = self._record(environment, fields, content)
         event = Event(
@@ -169,7 +169,8 @@ class Uploads:
 
 
 def _digest(fields: FileFields, file: FileRecord) -> bytes:
-    """Return what two uploads with one key must have in common. No event's digest has so many parts."""
+    """Return a digest that two uploads with one key must share. An event's digest never has this many
+    parts."""
     digest = hashlib.sha256()
     for part in (
         fields.event_type.encode(),

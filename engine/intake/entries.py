@@ -29,7 +29,8 @@ from engine.ports.outage import Outage, nothing_written, surely_nothing
 class QueueEntry(Protocol):
     """Deliveries that are written together: so few that their statement takes some milliseconds."""
 
-    destinations: Sequence[tuple[int, str]]  # (environment, id) of all that may get one
+    # (environment, id) of all destinations that can get a backlog row
+    destinations: Sequence[tuple[int, str]]
 
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
@@ -102,12 +103,12 @@ class EntryQueue:
         return any(environment in each.environments for each in self._waiting)
 
     async def enter(self, entry: QueueEntry, within_s: float = inf) -> list[Delivery]:
-        """Have an entry written and told to its actors; return what is durable. After `within_s` it is
-        taken back, or, where it was begun, goes on with nobody waiting for it.
+        """Have an entry written and told to its actors. Return what is durable. After `within_s` an entry
+        that was not begun is withdrawn; one that was begun goes on without a caller.
 
-        Raises StoreAwayError (with `maybe_written` False where that is sure), or another StoreError where
-        the database refuses it. A caller who is cancelled takes back what was not begun; what was begun
-        goes on.
+        Raises StoreAwayError (with `maybe_written` False if nothing was written for sure), or another
+        StoreError if the database refuses it. A caller that is cancelled withdraws the entry in the same
+        way.
         """
         if self._closed:
             raise surely_nothing("the server is stopping")
@@ -176,7 +177,7 @@ class EntryQueue:
                 raise
         if error is None:
             self._untold.spare(dirty)
-        self._open = None  # only now: should one of these break, whoever waits is told
+        self._open = None  # only now: if one of these raises, the caller already has its answer
         self._locks.release()
         self._end(mine, error)
 

@@ -10,17 +10,17 @@ NO_ENVIRONMENTS: frozenset[int] = frozenset()
 
 
 class EnvironmentLocks:
-    """The environments that one intake holds, and those that it waits for. Owner: the intake's loop.
+    """The environments that one intake holds or waits for. Owner: the intake's loop.
 
-    An environment that an intake waits for is barred for the other one. Otherwise an environment that
+    An environment that an intake waits for is barred for the other intake. Otherwise an environment that
     sends large batches without end would never have its single events written, or the other way round.
     """
 
     def __init__(
         self, wake: Callable[[], None], refuse: Callable[[Collection[int]], None] | None = None
     ) -> None:
-        """`wake`: has the loop look again. `refuse`: refuses what waits of these environments, which the
-        other intake holds and cannot release."""
+        """`wake` makes the loop look again. `refuse` refuses the submissions of these environments, which
+        the other intake holds and cannot release."""
         self._wake = wake
         self._refuse = refuse
         self._other: EnvironmentLocks | None = None
@@ -28,7 +28,7 @@ class EnvironmentLocks:
         self._asleep = False  # while something of a barred environment waits
 
     def pair_with(self, other: "EnvironmentLocks") -> None:
-        """Let both intakes know each other."""
+        """Introduce both intakes to each other."""
         self._other, other._other = other, self
 
     @property
@@ -69,7 +69,7 @@ class EnvironmentLocks:
             self._other._rouse()
 
     def refuse_waiting(self) -> None:
-        """Have the other intake refuse what waits for the environments that are held here, since nobody
+        """Have the other intake refuse submissions for the environments that are held here, since nobody
         knows how long they stay held."""
         other = self._other
         if self._held and other is not None and other._refuse is not None:

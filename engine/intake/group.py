@@ -40,7 +40,8 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
         group.deliveries += submission.deliveries
         group.files += submission.files
         for claim in submission.claims:
-            # By one clock: what ids are made by may have been set back since the start.
+            # Both ids come from one clock: the clock that makes ids may have been set back since the
+            # start.
             claim.expires_at_ms = max(claim.expires_at_ms, now_ms + KEY_HELD_MS)
             winner = first.setdefault((claim.environment, claim.key), claim)
             if winner is not claim:

@@ -1,4 +1,4 @@
-"""The intake: submissions that wait become durable in one group commit, then their callers are told.
+"""The intake: it makes waiting submissions durable with one group commit, then answers their callers.
 
 One group is open at a time. While it commits, the next group gathers. Statements that draw a seq for one
 environment never overlap, and backlog rows are deleted between two groups.
@@ -37,7 +37,7 @@ from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 
-# Deliveries told of between two yields: a millisecond and a half where an actor comes about for each.
+# Deliveries told between two yields: a millisecond and a half if an actor is activated for each.
 TOLD_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: no more of it than may be sent at once
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is run again and again
@@ -150,7 +150,7 @@ class Intake:
 
     async def run(self) -> None:
         """Commit group after group until closed and empty."""
-        self._untold.tell()  # what an earlier run could not
+        self._untold.tell()  # deliveries that an earlier run did not tell
         while True:
             await self._wake.wait()
             try:
@@ -163,17 +163,18 @@ class Intake:
                     if away is not None:
                         self._outage.began(away)
                     await self._wait_back()
-                    if not group or self._pace.many:  # what was there may be the other intake's
+                    # the other intake may hold the environments of these submissions
+                    if not group or self._pace.many:
                         await trio.lowlevel.checkpoint()
                     await self._forget()
                     await self._admit()
                 await self._forget()
                 await self._admit()
                 if not self.locks.barred.issuperset(self._left_out):
-                    self._wake.set()  # some of them have been let go meanwhile
+                    self._wake.set()  # some of these environments have been released
                 self.locks.fall_asleep()
             except BaseException:
-                self._wake.set()  # whoever runs next begins with what waits
+                self._wake.set()  # the next run begins with the submissions that wait
                 self.locks.release_all()
                 raise
             finally:
@@ -210,8 +211,8 @@ class Intake:
         return group
 
     async def _commit(self, submissions: list[Submission]) -> StoreAwayError | None:
-        """Write submissions, in halves where the store refuses them for one of them. Return the error of
-        a store that is away, where submissions were refused for it."""
+        """Write submissions. If the store refuses some of them, divide the group until the cause is
+        found. Return the error if submissions were refused because the store is away."""
         parts = self._parts = Halves(submissions)
         self._answered, self._lock_waits = set(), 0
         for part in parts:
@@ -231,8 +232,8 @@ class Intake:
         return None
 
     async def _write(self, part: list[Submission]) -> None:
-        """Write submissions with one statement, and tell whom it concerns. Raises StoreError where
-        nothing was written, and no client is to wait for another try."""
+        """Write submissions with one statement, and tell callers and actors. Raises StoreError if nothing
+        was written and no client should wait for another try."""
         answered = part[0] in self._answered  # then all of the part are
         pending = self._open = deque(
             () if answered else part
@@ -296,7 +297,7 @@ class Intake:
     def _tell(self, pending: deque[Submission], acceptance: Acceptance, twins: Twins) -> None:
         lost, unheld = with_twins(acceptance, twins)
         fate = Fate(lost=lost) if lost else DURABLE
-        while pending:  # `run` tells the rest, should one of them raise
+        while pending:  # if one call raises, `run` tells the rest
             submission = pending.popleft()
             if unheld and any(event.id in unheld for event in submission.events):
                 self._fail([submission], UNKNOWN)
@@ -355,7 +356,7 @@ class Intake:
             left.popleft().settle(fate)
 
     async def _admit(self) -> None:
-        """Let in one entry of those that come otherwise than by ingestion."""
+        """Let in one entry of the entry queue."""
         await self.entries.admit_next()
         if self.entries.ready:
             self._wake.set()

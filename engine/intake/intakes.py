@@ -50,7 +50,8 @@ class Intakes:
 
     @property
     def away(self) -> bool:
-        """Whether nothing can be accepted: the small one is asked, which takes what the other cannot."""
+        """Whether nothing can be accepted. The intake of small groups is asked: it takes what the other
+        cannot."""
         return self.small.away
 
     def statistics(self) -> IntakeStatistics:

@@ -1,6 +1,7 @@
 """The pace of an intake: under load groups gather for a moment, and deliveries come before new events.
 
-What a tenant brings on itself is not for others to wait for: light environments are written meanwhile.
+Other tenants do not wait for the load that one tenant causes: events of light environments are written
+meanwhile.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -23,19 +24,19 @@ AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
-# A process is busy where its loop rests for less than this part of a step, or ends it so much too late.
-# Then any progress counts, however little a slow machine gets done; and what comes together may leave a
-# step without any. After two of these in succession it is busy with something else.
+# A process is busy if its loop rests for less than this part of a step, or ends the step this much too
+# late. While it is busy, any progress counts, however slow the machine is, and work that comes in bursts
+# can leave one step without any. After two such steps in a row it is busy with other things.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
-# Where deliveries do not catch up all the same, a group has no more events than attempts have ended since
-# the one before: accepting is the cheaper half, and would leave nothing for the other one.
-# With less than this part of the last group, receivers are slow; with that, it is the process.
+# If deliveries still do not catch up, a group has at most as many events as attempts ended since the
+# group before: accepting is the cheaper half and would use up the process. Below this part of the last
+# group, the receivers are slow; above, it is the process.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # of such a group, so that a mistake in that costs little: 1,600 a second go on
-# To tell of so many events takes half a millisecond of the loop, and the making of the next group comes
-# right behind it.
+# Telling this many events takes half a millisecond of the loop, and the next group is built right after
+# it.
 MANY_EVENTS = 100
 
 
@@ -65,7 +66,7 @@ class Pace:
         self.most_events = group_events  # of the next group
 
     async def linger(self) -> None:
-        """Let more events come, when many do."""
+        """Let more events gather if many come."""
         busy = self._last_events >= BUSY_EVENTS and not self._light_waits
         if busy and self._waiting.events < self._group_events:
             await trio.sleep(LINGER_S)
@@ -88,8 +89,8 @@ class Pace:
             self.most_events = min(self._group_events, max(LEAST_EVENTS, worked))
 
     async def _worked_off(self, until: float) -> bool:
-        """Wait while deliveries are being worked off. Returns False where that is not over, but light
-        environments' events are to be written meanwhile."""
+        """Wait while deliveries are worked off. Returns False if they are not done yet but light
+        environments' events must be written."""
         waits, ended = self._progress()
         if waits < AHEAD:
             return True

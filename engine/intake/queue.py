@@ -10,8 +10,8 @@ from itertools import islice
 from engine.runtime.fair_queue import FairQueue
 from engine.submission.submission import Submission
 
-# An environment's line holds at most so many times what is free of the bounds. One environment alone
-# fills four fifths of them, so the next environment's events find room.
+# An environment can queue at most this many times the free space. One environment alone fills four fifths
+# of the queue, so the next environment's events find room.
 PORTION = 4
 
 
@@ -32,10 +32,10 @@ class IntakeQueue:
         return environment in self._of
 
     def put(self, submission: Submission) -> bool:
-        """Put a submission at the end of its line. Returns False where there is no room.
+        """Put a submission at the end of its environment's queue. Returns False if there is no room.
 
-        An empty queue has room for any submission: a request can be larger than the bounds, and its
-        client would be told to send it again for ever.
+        An empty queue has room for any submission. A request can be larger than the bounds, and would
+        otherwise be refused for ever.
         """
         environment = environment_of(submission)
         weight, size = self.weight + submission.weight, self.size + submission.size
@@ -64,8 +64,8 @@ class IntakeQueue:
         """Take whole submissions, one of each environment in turn, until the group is full.
 
         Environments of `without` are passed over. An environment whose next submission does not fit keeps
-        its turn. The queue looks at no more environments than a group has events: thousands of them can
-        wait after a pause of the database, and each group is to cost only what it takes.
+        its turn. The call looks at no more environments than a group has events: thousands of them can
+        wait after a pause of the database.
         """
         lines = self._lines
         group: list[Submission] = []

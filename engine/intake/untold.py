@@ -14,8 +14,8 @@ class Hearer(Protocol):
     """The part of the directory of actors that is told."""
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Have the destinations of committed deliveries begin anew from the store: nobody knows which
-        of them were told. Deliveries are in seq order."""
+        """Have the destinations of committed deliveries start again from the store, since it is not known
+        which deliveries were told. Deliveries are in seq order."""
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
         """Learn of backlog rows that were written, of which some were for nothing."""
@@ -42,7 +42,7 @@ class Untold:
         self.tell()
 
     def tell(self) -> None:
-        """Tell what is left."""
+        """Tell the remaining destinations."""
         if self._deliveries:
             self._directory.untold(self._deliveries)
             self._deliveries = ()

@@ -50,7 +50,7 @@ class DeliveryEntry(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class AttemptEntry(Struct, frozen=True, gc=False, kw_only=True):
-    """One attempt. `response_body` is what the receiver sent, at most 16 KiB, in whatever encoding."""
+    """One attempt. `response_body` holds at most 16 KiB of the answer, in the receiver's encoding."""
 
     number: int
     started_at_ms: int
@@ -68,8 +68,8 @@ class AttemptEntry(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def was_sent(self) -> bool:
-        """True if there was a request: none where a script failed or skipped the delivery, or where a
-        file was missing."""
+        """True if a request was sent. False if a script failed or skipped the delivery, or a file was
+        missing."""
         if self.success:
             return self.response_status is not None
         if self.error_message is not None and self.error_message.startswith(TROUBLE):
@@ -78,7 +78,7 @@ class AttemptEntry(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class EventEntry(Struct, frozen=True, gc=False, kw_only=True):
-    """One accepted event, without what may be large."""
+    """One accepted event, without its large parts."""
 
     id: str
     environment: int
@@ -135,11 +135,11 @@ class SentVersion(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryDetail(Struct, frozen=True, kw_only=True):
-    """A delivery with its attempts (oldest first), its event and where its last request went.
+    """A delivery with its attempts (oldest first), its event, and the URL of its last request.
 
     `event` is None when retention has removed it, `sent` when nothing was sent yet. `attempts` are the
-    newest that have room; `older`: there are others before them, among which `sent_before` is the last
-    that sent a request, where none of `attempts` did.
+    newest that fit. `older`: there are earlier ones; if none of `attempts` sent a request, `sent_before`
+    is the last earlier one that did.
     """
 
     entry: DeliveryEntry
@@ -205,8 +205,8 @@ class EventFilter(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryPage(Struct, frozen=True):
-    """A page, newest first. Where `below` is set, there may be more with ids below it: a page may be
-    short, even empty, since a bounded number of rows is examined for it."""
+    """A page, newest first. If `below` is set, there can be more with ids below it. A page can be short,
+    even empty, since only a bounded number of rows is examined."""
 
     items: list[DeliveryEntry]
     below: str | None

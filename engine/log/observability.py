@@ -153,7 +153,7 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
 
 
 class AuditPage(Struct, frozen=True):
-    """A page, newest first. Where `below` is set, there may be more below it: a page may be short, even
+    """A page, newest first. If `below` is set, there can be more below it. A page can be short, even
     empty."""
 
     items: list[AuditEntry]

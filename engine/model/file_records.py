@@ -7,7 +7,7 @@ from msgspec import Struct
 MIB = 1024 * 1024
 # The beginning of the message of an attempt that lacked a file: rows are told apart by it.
 TROUBLE = "the file"
-FILE_BYTES = 25 * MIB  # of one file, however it comes
+FILE_BYTES = 25 * MIB  # of one file, whether it is uploaded, fetched or attached
 
 
 class FileState(IntEnum):
@@ -67,7 +67,7 @@ class FileFilter(Struct, frozen=True, kw_only=True):
 
 
 class FilePage(Struct, frozen=True):
-    """A page, newest first. Where `below` is set, there may be more with ids below it."""
+    """A page, newest first. If `below` is set, there can be more with ids below it."""
 
     items: list[FileRecord]
     below: str | None

@@ -13,8 +13,8 @@ MAX_DEPTH = 64  # nested containers, the outermost counted
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
 _STEPS = bytes.maketrans(b"[]", b"\x01\xff")  # of the depth: 1 and -1, as signed bytes
-# The escape of a lone surrogate, in text whose escaped backslashes are hidden: a high one before anything
-# but a low one, or a low one behind anything but a high one.
+# The escape of a lone surrogate, in text whose escaped backslashes are hidden: a high one that no low one
+# follows, or a low one that follows no high one.
 _LONE = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
     rb"|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))"

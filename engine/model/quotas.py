@@ -1,6 +1,6 @@
-"""Quotas: the part of a workspace's plan that one customer's account may use. Values alone.
+"""Quotas: the part of a workspace's plan that one customer's account can use. Values only.
 
-A quota limits embed sessions. The plan limits the workspace's own keys, whomever they act for.
+A quota limits embed sessions. The plan limits the workspace's own keys, for whichever customer they act.
 """
 
 from enum import Enum

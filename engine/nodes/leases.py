@@ -22,7 +22,8 @@ class Tenure(StrEnum):
 
 
 class Begin(Struct, frozen=True):
-    """Work for a place, which this node holds by `lease`. The store tells what there is to do."""
+    """Work of a home slot or shard, which this node holds by `lease`. The store says what must be
+    done."""
 
     lease: Lease
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from engine.nodes.records import NodeRow
 
 UNLOCKED_DEAD_S = 1.0  # silence of a node whose session is gone
-DEAD_S = 3.0  # silence of any node: one that stands still keeps its session
+DEAD_S = 3.0  # silence after which any node is dead: a frozen process keeps its session
 LOOK_S = 1.0  # at most so much of the time between two looks counts
 
 

@@ -24,7 +24,7 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     id: str
     name: str
     version: str
-    address: str | None  # where other nodes reach it; None: nowhere
+    address: str | None  # the address for other nodes; None: it has none
     started_at_ms: int
     beat: int
     beat_age_s: float  # by the database's clock, for people; no decision reads it

@@ -13,8 +13,8 @@ from engine.runtime.fair_queue import FairQueue
 MIB = 1 << 20
 # As large as `engine_bytes`, which bounds payloads: deliveries take twice that of memory at worst.
 MOST_BYTES = 128 * MIB
-# Of one workspace: three fill it, and none of them alone. It is also how many scripts may be under way
-# for it at once, since a run asks for the most that it can return: more than fit a batch to a worker.
+# Of one workspace: three workspaces fill all places, but none does by itself. It is also the number of
+# scripts that one workspace can run at once, since each run reserves its largest possible result.
 SHARE_BYTES = 48 * MIB
 
 

@@ -46,10 +46,9 @@ class Scripts(Protocol):
 
 
 class Remade(Struct, frozen=True):
-    """A body as it was sent, but for masked values, with the headers that came from script and template.
+    """A body as it was sent, except for masked values, with the headers from script and template.
 
-    `body` is None where it cannot be made any more; `note` says why. `exact`: it has the length that was
-    sent.
+    `body` is None if it can no longer be made; `note` says why. `exact`: it has the length that was sent.
     """
 
     body: bytes | None

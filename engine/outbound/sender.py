@@ -261,7 +261,7 @@ class Preparation:
             self._stages.script_limit.went(self._transmission.destination.workspace)
 
     def _hold(self, size: int) -> None:
-        """Hold so many bytes instead of those before."""
+        """Hold this many bytes instead of the number before."""
         before, self._held = self._held, size
         if before != size:
             workspace = self._transmission.destination.workspace

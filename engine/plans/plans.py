@@ -15,11 +15,11 @@ from engine.model.read_models import Models
 FALLBACK = "free"  # of a workspace whose plan is not defined any more
 FIRST = "scale"  # of the first workspace, and of callers that are not known yet
 DAY_MS = 86_400_000
-CUSTOMER_PART = 10  # one customer has one part in so many of an overridden rate
+CUSTOMER_PART = 10  # one customer has this part of an overridden rate
 
 log = structlog.get_logger("angarium.plans")
-# A plan's default quota is at most one part in so many of what the plan gives to all: one customer must
-# never use up what the workspace and its other customers share.
+# A plan's default quota is at most this part of the plan's own limit: one customer must never use up the
+# plan of the workspace and its other customers.
 SHARED_PART = 2
 
 
@@ -30,10 +30,10 @@ class Plan(Struct, frozen=True, kw_only=True):
     control_per_minute: int  # requests of the workspace to the control plane
     ingest_per_minute: int  # requests that send events
     transforms: int  # transform scripts of the workspace
-    destinations: int  # of one environment, archived ones left out
+    destinations: int  # of one environment, without archived ones
     rules: int  # routing rules of one environment
     retention_days: int  # that events and deliveries are shown
-    # Of one customer's account, where the account has no quota of its own (`engine.model.quotas`).
+    # Of one customer's account, unless the account has its own quota (`engine.model.quotas`).
     customer_destinations: int = 20
     customer_rules: int = 100
     customer_transforms: int = 20
@@ -173,7 +173,7 @@ class AccountLimits(Struct, frozen=True):
     requests_per_minute: int
 
     def of(self, quota: Quota) -> int:
-        """Return one of them."""
+        """Return the plan of this name."""
         number: int = getattr(self, quota.value)
         return number
 

@@ -167,8 +167,8 @@ class ReplayDelta(Struct):
 
 
 class SettleGroup(Struct):
-    """Everything that one settle statement writes, in one transaction. What it adds to the counters
-    follows from the settlements (`engine.core.minutes`)."""
+    """The content of one settle statement, written in one transaction. The changes of the counters follow
+    from the settlements (`engine.core.minutes`)."""
 
     settlements: list[Settlement]
     marks: list[BacklogMark]
@@ -295,5 +295,5 @@ class Sender(Protocol):
         trio thread, within the destination's timeout (plus the time to notice it)."""
 
     def forget(self, destination: str) -> None:
-        """Let go of what was prepared for a destination whose actor leaves: none of its attempts is under
-        way. It may come again at any time."""
+        """Release what was prepared for a destination whose actor leaves. None of its attempts is under
+        way. The destination can come back at any time."""

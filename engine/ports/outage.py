@@ -44,7 +44,7 @@ def surely_nothing(message: str) -> StoreAwayError:
 
 
 class Outage:
-    """The outages of the store as one user meets them. Owner: that user.
+    """The outages of the store, as one user of it meets them. Owner: that user.
 
     `user` names in the log what waits for the store. `meanwhile` is called before each pause.
     """
@@ -68,11 +68,11 @@ class Outage:
         unless: Callable[[StoreError], bool] = never,
         until: Callable[[], bool] | None = None,
     ) -> T:
-        """Call `run` until the store answers, and return what it returns.
+        """Call `run` until the store answers, and return its result.
 
-        `run` is told True once an earlier run has an unknown outcome. A run that lost a race is repeated
-        at once, one without an answer after a pause. An error is raised instead where `unless` says so,
-        or after a pause `until`; its `maybe_written` then speaks of all runs. Other errors are raised.
+        `run` gets True if an earlier run has an unknown outcome. A run that lost a race is repeated at
+        once, a run without an answer after a pause. An error is raised if `unless` returns True for it,
+        or after a pause `until`; its `maybe_written` then covers all runs. Other errors are raised.
         """
         again, pause_s = False, FIRST_PAUSE_S
         while True:

@@ -1,7 +1,7 @@
-"""The announcer: it finds what is worth one of the service's own events in what became durable.
+"""The announcer: it finds the occasions for the service's own events in what became durable.
 
-What happens to deliveries of such events announces nothing: a dead letter, an open circuit or a 410 of
-theirs alone is silent, so that no event of the service's own makes another.
+Deliveries of the service's own events announce nothing: their dead letters, open circuits and 410s are
+silent, so that no own event causes another.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,8 @@ class AnnounceOnce(Protocol):
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """Enter an event, unless one of this occasion has entered. `hops`: of what it tells of."""
+        """Enter an event, unless this occasion has entered one. `hops`: those of the event that caused
+        it."""
 
 
 class Announcer:

@@ -14,8 +14,8 @@ from engine.runtime.fair_queue import FairQueue
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
 # Taken of a line in its turn: no more than a statement's fixed costs are worth.
 RUN = 32
-# Destinations with outcomes in one commit, as far as they come one after the other: each brings counters
-# and a row of its own, some 4 us of the loop, and half of that again when it is told.
+# Destinations with outcomes in one commit, if they come one after another. Each brings counters and a row
+# of its own: 4 us of the loop, and 2 us more when it is told.
 GROUP_OWNERS = 256
 
 
@@ -35,7 +35,8 @@ QueuedOutcome = tuple[Settlement, SettlementOwner]
 
 
 class OutcomeQueue:
-    """Owner of what waits, and of who is to begin nothing more for as long as so much of its own does."""
+    """The owner of the outcomes that wait, and of the workspaces that must begin nothing more while too
+    many of their outcomes wait."""
 
     def __init__(self, group: int) -> None:
         """`group`: how many are written together at the most."""
@@ -92,8 +93,8 @@ class OutcomeQueue:
         return taken
 
     def relieve(self) -> bool:
-        """Hold no workspace any more that has no more than its part of one group waiting. Returns whether
-        there was one, or the store was away."""
+        """Release every workspace whose waiting outcomes are at most its part of one group. Returns
+        whether there was one, or the store was away."""
         was_away, self.store_away = self.store_away, False
         if not self.held:
             return was_away

@@ -39,8 +39,8 @@ RETRY_S = 0.1  # between two tries while the database is away
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
-# Backlog rows, and snapshots, in one commit: ten thousand destinations that come to rest together have as
-# many of each, and whoever's outcomes are in the next group waits for them.
+# Backlog rows, and snapshots, in one commit. Ten thousand destinations that become idle together have as
+# many of each, and the outcomes of the next group wait for them.
 ROWS_AT_ONCE = 500
 _DELIVERED = DeliveryStatus.DELIVERED
 
@@ -111,7 +111,7 @@ class Recorder:
         self._closed = False
         self._outage = Outage("outcomes", longest_pause_s=RETRY_S, meanwhile=self._hold)
         self._open: list[QueuedOutcome] = []  # being written
-        # What is to be told of decided outcomes, to their owners first: each call is made once.
+        # The calls that follow decided outcomes, the owners first. Each call is made once.
         self._untold: deque[Callable[[], None]] = deque()
         self._groups = self._settlements = 0
 
@@ -135,7 +135,7 @@ class Recorder:
         self._waiting.store_away = True
 
     def _await(self) -> None:
-        """Let what waits go a little sooner: somebody may be waiting for it."""
+        """Send the waiting outcomes a little earlier, since a caller may wait for them."""
         self._awaited = True
         until = trio.current_time() + LINGER_AWAITED_S
         if until < self._gathering.deadline:
@@ -194,7 +194,7 @@ class Recorder:
             await self._gather()
             self._wake, self._urgent = trio.Event(), trio.Event()
             self._open = self._waiting.take()
-            self._awaited = bool(self._waiting)  # what found no room may be awaited
+            self._awaited = bool(self._waiting)  # the rest may have waiting callers
             marks, snapshots = _first(self._marks), _first(self._snapshots)
             try:
                 await self._commit(self._open.copy(), marks, snapshots)
@@ -202,7 +202,7 @@ class Recorder:
                 self._give_back(marks, snapshots)
 
     def _give_back(self, marks: list[BacklogMark], snapshots: list[SnapshotWrite]) -> None:
-        """Queue again what is not durable. Of a destination's rows the later one stays."""
+        """Queue again what is not durable. If a destination has two rows, the later one stays."""
         self._waiting.give_back(self._open)
         self._open = []
         for mark in marks:
@@ -212,7 +212,7 @@ class Recorder:
             later.before = write.before
 
     async def _gather(self) -> None:
-        """Let outcomes gather, as long as nobody waits for them."""
+        """Let outcomes gather while no caller waits for them."""
         rows = max(len(self._marks), len(self._snapshots))
         if len(self._waiting) >= self._enough or rows >= ROWS_AT_ONCE:
             return
@@ -319,11 +319,11 @@ class Recorder:
         *,
         reports: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """Tell owners what came of their outcomes: that they are durable, or that they are `refused`.
+        """Tell owners about their outcomes: they are durable, or they are `refused`.
 
-        Then tell everybody else. Where one of them raises, the next run goes on behind that one.
+        Then tell everybody else. If one call raises, the next run continues behind it.
         """
-        del self._open[: len(taken)]  # whatever raises from here on, no outcome is told twice
+        del self._open[: len(taken)]  # from here on, no outcome is told twice, whatever raises
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
         for settlement, owner in taken:
             by_owner.setdefault(owner, []).append(settlement)

@@ -1,8 +1,8 @@
 """The trouble log: it tells the operator of circuits, disabled destinations and dead letters.
 
-It stands before the announcement of the service's own events and hears the same. A line names the
-destination and says what happened. Dead letters are summed for each destination and minute. The lines of
-a minute are bounded, so that failing receivers do not fill a disk; what was left out is counted.
+It stands before the announcer and gets the same calls. A line names the destination and says what
+happened. Dead letters are summed for each destination and minute. The lines of a minute are bounded, so
+that failing receivers do not fill a disk; lines that are left out are counted.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,8 @@ from engine.recording.announcer import (
 SUM_S = 60.0  # dead letters of so long make one line a destination
 LINES = 60  # between two sums, and in a sum: a line a second at the most
 DESTINATIONS = (
-    10_000  # whose dead letters are told apart, some MB; those of others are only counted
+    # destinations whose dead letters are told separately, some MB; those of others are only counted
+    10_000
 )
 _ABOUT = ("destinationId", "destinationName")  # which each line has first
 
@@ -34,7 +35,7 @@ class DeadLetters(Struct):
 
     environment: int
     count: int
-    last: Mapping[str, Any]  # what was announced of the last one
+    last: Mapping[str, Any]  # the last announcement
 
 
 class TroubleLog:

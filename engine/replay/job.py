@@ -46,7 +46,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
 
 class ReplayJob(Struct, frozen=True, kw_only=True):
-    """One version of a job. It selects what was settled when it was created, which is in its id."""
+    """One version of a job. It selects deliveries that were settled when the job was created; its id
+    holds that instant."""
 
     id: str
     environment: int

@@ -144,8 +144,7 @@ class ReplayStore(Protocol):
         """Pause or resume a job."""
 
     async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
-        """End a job whose legs are exhausted and whose replays are settled; None where they are not
-        yet."""
+        """End a job whose legs are exhausted and whose replays are settled. None if they are not yet."""
 
     async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
         """End a job that cannot go on."""

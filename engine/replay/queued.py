@@ -24,7 +24,7 @@ LANE = 64  # of the window, in one ordered lane: the lane's live events come aft
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # replays in all, silent receivers' too: a fifth of `engine_deliveries`
-LEAST = 8  # of one destination, however many others wait
+LEAST = 8  # of one destination, however many others have replays
 STUCK_S = 5.0  # without an attempt for so long a destination's, or a lane's, are not worked off
 STUCK = 2_048  # in lanes that are stuck, which a destination may have beside its window
 COUNT_AGAIN_S = 0.1  # between two counts of stuck lanes and queues, which can be thousands
@@ -145,7 +145,7 @@ class QueuedReplays:
         return _room(self.waiting(destination), window, congested=congested)
 
     def room_by_key(self, destination: str, window: int, now: float, *, congested: bool) -> int:
-        """Return the same where lanes may be stuck: these take nothing from the others."""
+        """Return the same for destinations with stuck lanes: they take no places from others."""
         queue = self._queues.get(destination)
         if queue is None:
             return _room(0, window, congested=congested)

@@ -291,7 +291,7 @@ class ReplayRunner:
     # --- going on
 
     async def _advance(self, running: RunningJob) -> bool:
-        """Enqueue a chunk of the next leg that may have one."""
+        """Enqueue a chunk of the next leg that can have one."""
         now_ms = self._now_ms()
         job = running.job
         most = LIVE_CHUNK if self._beside_live() else CHUNK
@@ -349,7 +349,7 @@ class ReplayRunner:
             if passed.blocked is not None:
                 running.blocked[leg.destination] = passed.blocked
                 if not stretch.originals and not parks:
-                    return True  # other legs may go on
+                    return True  # other legs can go on
         replays = [
             replay_of(original, self._identity.other(), job.id) for original in stretch.originals
         ]

@@ -12,7 +12,7 @@ from engine.replay.pace import Meter
 from engine.replay.ports import Chunk
 
 ASK_AGAIN_S = 5.0  # between two questions whether a job has ended, where nothing suggests it
-LOOKED_AT = 256  # legs that one turn examines for one with room; there can be thousands
+LOOKED_AT = 256  # legs that one turn examines to find one with room; there can be thousands
 _UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 

@@ -23,11 +23,11 @@ from engine.submission.key_lookup import KeyedRefusal
 from engine.submission.receipts import Accepted
 from engine.submission.recent_senders import RecentSenders
 
-# After a slice so many times its duration are left to others, where there are any: with them evaluations
-# have a quarter of the loop. What is within the first slice never waits.
+# After a slice, other tasks get this many times its duration, if there are any: evaluations then use a
+# quarter of the loop. Work within the first slice never waits.
 REST = 3.0
-# An environment whose last event took longer has the next ones judged in turn from the start, where there
-# are others: eight connections had as many first slices in one pass of the reactor.
+# If an environment's last event took longer than this, its next events are judged in turn from the start,
+# if other environments have work: eight connections had eight first slices in one pass of the reactor.
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
 # What has given way holds its event decoded, up to 24 times its bytes: 6 MB. Past so many of an
@@ -112,7 +112,7 @@ class EventJudge:
         admit()
         slices, spent = Slices(work), _Spent(None)
         try:
-            # Whoever asked for several at once is asked again what the first ones took.
+            # A caller with several questions asks the first ones again.
             await self._go_on(environment, slices, spent, admit)
         finally:
             self._judging.charge(environment, spent.seconds or 0.0, size, account)

@@ -42,7 +42,7 @@ class Reason(Enum):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """One rule and an event. `filter_value` is None where there is no filter or it failed."""
+    """One rule and an event. `filter_value` is None if there is no filter or it failed."""
 
     rule: RuleModel
     destination: Destination | None  # None for a rule that is tried without one
@@ -102,7 +102,8 @@ def preview(
                 ):
                     steps.spend(1)
                     continue  # it is neither shown nor changes where the event goes
-            # A rule's patterns are tried one by one, to tell which it was. A filter pauses by itself.
+            # A rule's patterns are tried one by one, to find the one that matched. A filter pauses by
+            # itself.
             steps.spend(len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
             judgement = judge.judged(rule, models.destinations.get(rule.destination))
             _reach(reached, judgement)

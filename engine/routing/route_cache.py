@@ -9,7 +9,8 @@ from typing import Generic, TypeVar
 R = TypeVar("R")
 Key = tuple[int, str, str | None]
 
-# What is kept of all environments, and of one: rules, and one more for each route. Some 15 MB in all.
+# The bounds of the cache, for all environments and for one: rules, and one more for each route. Some 15
+# MB in all.
 MOST = 100_000
 MOST_EACH = 25_000
 
@@ -20,7 +21,7 @@ class RouteCache(Generic[R]):
     __slots__ = ("_of", "_weights", "found", "weight")
 
     def __init__(self) -> None:
-        self.found: dict[Key, tuple[int, R]] = {}  # for whoever looks one up for each event
+        self.found: dict[Key, tuple[int, R]] = {}  # for the look-up of each event
         self.weight = 0
         self._of: dict[
             int, dict[Key, int]
@@ -45,8 +46,8 @@ class RouteCache(Generic[R]):
         self.weight += weight
 
     def _displace(self, environment: int) -> None:
-        """Drop the oldest route of the environment that needs room if it has more than an equal part of
-        all, else of the one whose turn it is."""
+        """Drop the oldest route of the environment that needs room, if it has more than an equal part of
+        all. Otherwise drop one of the environment whose turn it is."""
         if self._weights.get(environment, 0) * len(self._of) <= MOST:
             environment = next(iter(self._of))
         routes = self._of.pop(environment)

@@ -70,7 +70,8 @@ class Candidate(Struct, frozen=True):
 
 
 class Filters(Struct, frozen=True):
-    """Where events of one type may go, where that depends on the event. `fields`: those that are read."""
+    """The destinations of one event type, if they depend on the event. `fields`: the members that filters
+    read."""
 
     candidates: tuple[Candidate, ...]
     fields: frozenset[str]
@@ -85,8 +86,8 @@ class Filters(Struct, frozen=True):
 
 
 class CompiledRoute(Struct, frozen=True):
-    """Where a customer's events of one type go, or those of no customer: to all of `plain`, or where a
-    rule has a filter, as `filters` say."""
+    """The routes of a customer's events of one type, or of events without a customer: all destinations of
+    `plain`, and those whose rule has a filter as `filters` decide."""
 
     plain: tuple[Choice, ...]
     check: PayloadCheck | None = None  # the active schema of the type
@@ -114,7 +115,7 @@ class Router:
     def known(
         self, environment: int, event_type: str, customer: str | None
     ) -> CompiledRoute | None:
-        """Return where events of a type go, None where that is to be compiled first."""
+        """Return the routes of an event type. None if they must be compiled first."""
         if customer is None:
             version = self._models.routing_version(environment)
         else:
@@ -268,4 +269,4 @@ def _candidate(
 
 
 def _unheard(rule: RuleModel, message: str) -> None:
-    """Ignore a failure: where no one counts them."""
+    """Ignore a failure, where failures are not counted."""

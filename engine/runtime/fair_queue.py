@@ -1,8 +1,8 @@
-"""The fair queue: one line of items for each key, and the keys take turns (round robin).
+"""The fair queue: one queue of items for each key, and the keys take turns (round robin).
 
 However many items one key has queued, the next item comes from another key. An operation costs the same
-however many keys and items wait; only the keys that a caller passes over are looked at one by one.
-Nothing here decides when an item is taken.
+however many keys and items wait; only keys that a caller passes over are looked at one by one. Nothing
+here decides when an item is taken.
 """
 
 from collections import OrderedDict, deque
@@ -38,9 +38,9 @@ class _ItemsLine(deque[T]):
 
 
 class FairQueue(Generic[K, T]):
-    """Items by key. A key is a workspace, an environment or a customer: whoever shares with others.
+    """Items by key. A key is a workspace, an environment or a customer: an owner who shares with others.
 
-    Iterating yields the keys that have items, the key whose turn is next first.
+    Iterating yields the keys that have items, starting with the key whose turn is next.
     """
 
     __slots__ = ("_lines", "_turns", "count")
@@ -50,7 +50,7 @@ class FairQueue(Generic[K, T]):
         # A line without items has no turn, with two exceptions: the line of the last key is kept, since
         # that key is likely to come again; and a line whose last waiter left stays until its turn comes.
         self._lines: dict[K, _Line[T]] = {}
-        self._turns: deque[_Line[T]] = deque()  # whose turn is next comes first
+        self._turns: deque[_Line[T]] = deque()  # the line whose turn is next is first
         self.count = 0  # of all items
 
     def __len__(self) -> int:
@@ -102,9 +102,9 @@ class FairQueue(Generic[K, T]):
         return next(iter(self._lines[key]))
 
     def turn(self, most: int) -> Iterator[T]:
-        """Take the items of the key whose turn it is, one with each step, `most` at the most. The key's
-        next turn comes after all others'. Nothing else is done to the queue between two steps; a caller
-        that stops leaves the other items in their line."""
+        """Take items of the key whose turn it is, one with each step, at most `most`. The key's next turn
+        comes after all others'. Use the queue for nothing else between two steps. A caller that stops
+        leaves the other items in their line."""
         if not self.count:
             return
         turns = self._turns
@@ -121,7 +121,7 @@ class FairQueue(Generic[K, T]):
 
     def take(self, may: Callable[[K], bool] | None = None) -> tuple[K, T] | None:
         """Take the first item of the key whose turn it is, among the keys for which `may` returns True.
-        Returns None where there is no such key."""
+        Returns None if there is no such key."""
         if not self.count:
             return None
         turns = self._turns
@@ -143,7 +143,7 @@ class FairQueue(Generic[K, T]):
         """Take the first item of a key, which must have items. Its next turn comes after all others'."""
         line, turns = self._lines[key], self._turns
         if turns[-1] is line:
-            if len(line) > 1:  # it stays where it is
+            if len(line) > 1:  # the line stays where it is
                 self.count -= 1
                 return line.popleft()
             return self._take(len(turns) - 1)

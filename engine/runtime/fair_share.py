@@ -1,8 +1,8 @@
-"""The fair share of something that workspaces have in common: a dynamic threshold, not a fixed number.
+"""The fair share of a resource that workspaces have in common: a dynamic threshold, not a fixed number.
 
-A workspace has at most `portion` times what is free, so some is always left for the next one: a
-workspace alone stops at `portion` of `portion` + 1 parts, and n of them leave one part of
-n * `portion` + 1. Switches share their buffers so. A fixed limit would be wrong for one tenant or for a
+A workspace can have at most `portion` times the free amount, so some is always left for the next one. One
+workspace alone stops at `portion` of `portion` + 1 parts; n of them leave one part of n * `portion` + 1.
+Network switches share their buffers in this way. A fixed limit would be wrong for one tenant or for a
 thousand.
 """
 
@@ -13,5 +13,5 @@ def may_have_more(own: int, free: int, portion: int) -> bool:
 
 
 def room(own: int, free: int, portion: int) -> int:
-    """Return how many more such a workspace may take at once, one after the other, by the same rule."""
+    """Return how many more such a workspace can take at once, one after another, by the same rule."""
     return max(0, (portion * free - own + portion) // (portion + 1))

@@ -29,11 +29,11 @@ class Halves(Generic[T]):
         return True
 
     def put_back(self, part: Sequence[T]) -> None:
-        """Let a part be the next one again."""
+        """Put a part back, to be the next one."""
         self._parts.append(list(part))
 
     def keep(self, wanted: Callable[[T], bool]) -> None:
-        """Drop the items that nobody wants any more."""
+        """Drop the items that are no longer wanted."""
         parts = ([each for each in part if wanted(each)] for part in self._parts)
         self._parts = [part for part in parts if part]
 

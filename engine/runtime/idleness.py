@@ -1,6 +1,7 @@
-"""The idle time of the loop: it tells a process that is busy from one that waits for others.
+"""The idle time of the loop: it distinguishes a busy process from one that waits.
 
-The delay of a timer does not tell them apart: a round of a loop that never rests can take a millisecond.
+The delay of a timer cannot do that: one round of a loop that never rests can be as short as a
+millisecond.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""The loop watch: it tells of each step of the loop that lasts too long, what it did and for whom.
+"""The loop watch: it logs each step of the loop that lasts too long, with its work and its workspace.
 
-A step is what one task does between two waits; while it lasts, nobody else is served. Much time with
-little CPU means that other programs of the machine, or a call that waited, held the step. The watch costs
-two calls and a look at the clock for each step, some 0.5 us. Only `run` awaits.
+A step is the work of one task between two waits; while it lasts, nothing else runs. Much time with little
+CPU means that other programs on the machine, or a blocking call, held the step. The watch costs two calls
+and a look at the clock for each step, some 0.5 us. Only `run` awaits.
 """
 
 import gc
@@ -78,7 +78,7 @@ class LoopWatch(trio.abc.Instrument):
         cpu: Callable[[], float] = time.thread_time,
     ) -> None:
         """`now`: seconds since the epoch; `clock` and `cpu` measure time and CPU of steps."""
-        self.served = trio.Event()  # the start is over, whose steps keep nobody waiting
+        self.served = trio.Event()  # the start is over; its steps delayed nobody
         self._limit_s = limit_s
         self._now = now
         self._clock = clock

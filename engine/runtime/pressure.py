@@ -28,7 +28,7 @@ class Pressure:
             self.look()
 
     def look(self) -> None:
-        """Look once: a line for what begins to last, and one for what is over."""
+        """Look once. Log each pressure that begins to last, and each that has ended."""
         waiting = {name: count for name, gauge in self._gauges.items() if (count := gauge())}
         for name in waiting.keys() & self._before - self._lasting:
             self._lasting.add(name)

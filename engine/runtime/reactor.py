@@ -1,8 +1,8 @@
 """The reactor: every socket of the hot path in one selector, served by one trio task.
 
-A registered object has one method, `ready(readable, writable)`, which does a bounded amount of work
-and never awaits. A descriptor is registered for something or not at all: an idle registration would
-report a hang-up for ever. An exception in `ready()` closes that object alone.
+A registered object has one method, `ready(readable, writable)`, which does a bounded amount of work and
+never awaits. A descriptor without interest is not registered: an idle registration would report a hang-up
+for ever. An exception in `ready()` closes only that object.
 """
 
 import math
@@ -25,11 +25,11 @@ _READINESS = READ | WRITE
 PASS_EVENTS = 64
 # A pass that has taken so long goes on after every other task ran: dear requests take 2 to 4 ms each.
 PASS_S = 0.005
-# A descriptor's priority. Callers that were found to be entitled to something are known; newcomers have
-# not asked for anything yet; strangers were not entitled to what they asked for last. However many are
-# ready, newcomers have no more than this long of a pass, and strangers as well: beside thousands a
-# tenant's request waits for little more at each of its steps, and newcomers wait for newcomers alone.
-# The reactor polls a few of them at a time: one may be a TLS handshake, of a millisecond.
+# The priority of a descriptor. Known callers have shown a right to something, newcomers have not asked
+# yet, and strangers had no right to their last request. However many are ready, newcomers get at most
+# this much of a pass, and strangers the same. So a known caller's request waits little at each step, and
+# newcomers wait only for newcomers. The reactor polls a few of them at a time, since one can be a TLS
+# handshake of a millisecond.
 KNOWN, NEWCOMER, STRANGER = range(3)
 STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4
@@ -163,8 +163,9 @@ class Reactor:
             registration.poll.unregister(registration.fd)
 
     def close(self, registration: Registration, sock: socket.socket) -> None:
-        """Stop watching and close: at the end of the pass where one runs, so that no number is reused
-        within it, else at once, since nobody knows when the next pass will be."""
+        """Stop watching and close the descriptor: at the end of the present pass, so that no number is
+        reused within it. Between passes close it at once, since nobody knows when the next pass will
+        be."""
         self.unregister(registration)
         if self._in_pass:
             self._dying.append(sock)
@@ -208,7 +209,7 @@ class Reactor:
         return [(registrations.get(fd), mask) for fd, mask in events]
 
     def _pass(self, batch: _Batch, until: float) -> _Batch:
-        """Serve those of a batch for whom there is time, in their order; return the others."""
+        """Serve the descriptors of a batch in their order while there is time. Return the others."""
         clock, mark = self._clock, MARK
         for served, (registration, ready) in enumerate(batch, 1):
             if registration is None or not registration.watched:

@@ -31,12 +31,12 @@ class Slices(Generic[T]):
         return bool(self._results)
 
     def give_up(self) -> None:
-        """Let go of what the work holds, however far it has come: it is not gone on with."""
+        """Release all that the unfinished work holds. It will not go on."""
         self._stack = None
 
     @property
     def result(self) -> T:
-        """What it returned, once it has ended."""
+        """The result, once the work has ended."""
         return self._results[0]
 
 
@@ -45,7 +45,7 @@ def no_pause() -> None:
 
 
 async def worked_off(work: Callable[[Callable[[], None]], T]) -> T:
-    """Return what `work` does; others have their turn after each slice."""
+    """Return the result of `work`. Other tasks have their turn after each slice."""
     slices = Slices(work)
     while not slices.go_on():
         await trio.lowlevel.checkpoint()

@@ -7,8 +7,8 @@ from engine.model.errors import Refusal
 from engine.model.read_models import SessionCustomer
 from engine.runtime.tally import Tally
 
-# Of the places of a workspace one in so many is for one customer's sessions, and one in so many for the
-# workspace's keys alone: a customer whose receivers hang refuses neither the owner nor other customers.
+# This part of a workspace's places is for one customer's sessions, and this part only for the workspace's
+# keys: a customer with hanging receivers blocks neither the owner nor other customers.
 CUSTOMER_PART = 4
 KEYS_PART = 4
 
@@ -17,7 +17,7 @@ class Slots:
     """Places that are taken while something runs. Owner of the counts."""
 
     def __init__(self, of_all: int, of_workspace: int, what: str, retry_after_s: int) -> None:
-        """`what` is running, for whoever has to hear that there is too much of it."""
+        """`what` names the running work in the refusal of a caller that finds no place."""
         self._of_all = of_all
         self._of_workspace = of_workspace
         self._what = what
@@ -29,8 +29,8 @@ class Slots:
 
     @contextmanager
     def taken(self, workspace: str, customer: SessionCustomer | None = None) -> Iterator[None]:
-        """Take a place while the block runs, for a `customer` where its session asks. Raises Refusal
-        `overloaded` where there is none."""
+        """Hold a place while the block runs; `customer` is the one whose session asks. Raises Refusal
+        `overloaded` if there is no free place."""
         if (
             self._taken.of(workspace) >= self._of_workspace
             or self._taken.total >= self._of_all

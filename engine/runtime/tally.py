@@ -29,7 +29,7 @@ class Tally:
         self._of[workspace] = self._of.get(workspace, 0) + 1
 
     def remove(self, workspace: str) -> None:
-        """Count one less, of a workspace that has one."""
+        """Count one less for a workspace, which must have one."""
         self.total -= 1
         left = self._of[workspace] - 1
         if left:

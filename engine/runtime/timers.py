@@ -1,7 +1,7 @@
 """The timers: one heap of deadlines, served by one task.
 
-Callbacks are synchronous. One that raises is reported and costs only itself. Most deadlines are
-cancelled, so these leave the heap in bulk as soon as they are its larger part, and wake nobody.
+Callbacks are synchronous. A callback that raises is reported and affects nothing else. Most deadlines are
+cancelled. Cancelled ones leave the heap in bulk when they are its larger part, and wake nothing.
 """
 
 import heapq
@@ -12,8 +12,8 @@ from collections.abc import Callable
 import trio
 
 Callback = Callable[[], None]
-# Calls in a row, so that every other trio task runs between two passes: hundreds of those that only ask
-# for a turn, some twenty attempts that nobody answered.
+# Calls in a row before other trio tasks run: hundreds of calls that only ask for a turn, or twenty
+# attempts that timed out.
 SLICE_S = 0.001
 DEAD_KEPT = 256  # cancelled entries that are not worth a sweep of the heap
 
@@ -119,7 +119,7 @@ def _nobody() -> None:
 
 
 class Alarm:
-    """One actor's wake-up call: at most one timer, set anew only for an earlier instant. Calls may come
+    """The wake-up call of one actor: at most one timer, moved only to an earlier instant. Calls can come
     early, never late."""
 
     __slots__ = ("_call", "_due", "_timer", "_timers")

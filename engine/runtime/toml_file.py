@@ -10,7 +10,8 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 
 def read(path: Path, shape: type[Shape]) -> Shape:
-    """Return what a file says. Raises ValueError with what is wrong; which file, the caller knows."""
+    """Return the content of a TOML file. Raises ValueError with the problem; the caller adds the file's
+    name."""
     try:
         return shape.model_validate(tomllib.loads(path.read_text("utf-8")))
     except OSError as error:

@@ -1,4 +1,5 @@
-"""The wake-up call of one task: others set it, and the task waits for it between two rounds of work."""
+"""The wake-up call of one task: other tasks set it, and the task waits for it between two rounds of
+work."""
 
 import trio
 
@@ -16,6 +17,6 @@ class Wake:
         self._called.set()
 
     async def wait(self) -> None:
-        """Return once the call has come. Only one task may wait."""
+        """Return once the call has been set. Only one task can wait."""
         await self._called.wait()
         self._called = trio.Event()

@@ -570,7 +570,7 @@ class World:
 
 
 def is_correction(settlement: Settlement) -> bool:
-    """Tell whether a settlement only corrects a wait."""
+    """Return whether a settlement only corrects a wait."""
     return settlement.status is DeliveryStatus.RETRYING and settlement.attempt is None
 
 

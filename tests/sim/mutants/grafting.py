@@ -102,7 +102,7 @@ def bound(function: ast.AST) -> set[str]:
 
 
 def _same(piece: Any, part: Any, names: Names, strange: Set[str], local: Set[str]) -> bool:
-    """Tell whether a part of a function is a piece; learn what its strange names stand for."""
+    """Return whether a part of a function is a piece; learn what its strange names stand for."""
     if type(piece) is not type(part):
         return False
     if isinstance(piece, list):
@@ -122,7 +122,7 @@ def _same(piece: Any, part: Any, names: Names, strange: Set[str], local: Set[str
 
 
 def _is_head(node: ast.AST) -> bool:
-    """Tell whether below a statement there is `...` only."""
+    """Return whether below a statement there is `...` only."""
     match getattr(node, "body", None):
         case [ast.Expr(value=ast.Constant(value=value))]:
             return value is ...
