@@ -6,12 +6,13 @@ The description of a field is what `angarium serve --help` prints. Field `egress
 
 import re
 from collections.abc import Mapping
-from ipaddress import IPv4Network, IPv6Network, ip_address
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from engine.core.destination import MOST_CONCURRENCY
+from engine.model.addresses import check_peers, host_and_port, is_host
 from engine.model.hops import MOST as MOST_HOPS
 
 PREFIX = "ANGARIUM_"
@@ -20,7 +21,6 @@ MIB = 1024 * KIB
 GIB = 1024 * MIB
 LARGEST_SHARES = 0.95
 _TEMPLATE = re.compile(r"[a-z][a-z0-9-]{0,31}")
-_HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
 
 class Settings(BaseModel):
@@ -63,6 +63,14 @@ class Settings(BaseModel):
         None,
         description="address and port of a second listener for /livez, /readyz and /process. It needs "
         "no credential: keep it private. None: off",
+    )
+    peer_bind: str | None = Field(
+        None,
+        description="address and port for other servers on one database. With it, a server that starts "
+        "beside another one stands by and takes over when that is gone. None: it replaces the other",
+    )
+    peer_advertise: str | None = Field(
+        None, description="host and port where others reach peer_bind. None: peer_bind itself"
     )
     egress_allow: tuple[IPv4Network | IPv6Network, ...] = Field(
         (),
@@ -333,21 +341,24 @@ class Settings(BaseModel):
         if not isinstance(value, str):
             return value
         pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
-        if not all(_TEMPLATE.fullmatch(name) and _HOST.fullmatch(host) for name, _, host in pairs):
+        if not all(_TEMPLATE.fullmatch(name) and is_host(host) for name, _, host in pairs):
             raise ValueError("must be TEMPLATE=HOST or TEMPLATE=HOST:PORT, comma separated")
         return tuple((name, host.lower()) for name, _, host in pairs)
 
-    @field_validator("bind", "operations_bind")
+    @field_validator("bind", "operations_bind", "peer_bind")
     @classmethod
-    def _is_address(cls, value: str | None) -> str | None:
+    def _ishost_and_port(cls, value: str | None) -> str | None:
         if value is not None:
-            _address(value)
+            host_and_port(value)
         return value
 
     @model_validator(mode="after")
     def _belong_together(self) -> "Settings":
         if (self.tls_cert is None) is not (self.tls_key is None):
             raise ValueError("tls_cert and tls_key are needed together")
+        if self.peer_bind is not None:
+            tls, own_database = self.tls_cert is not None, self.database_url is not None
+            check_peers(self.peer_bind, self.peer_advertise, tls=tls, own_database=own_database)
         if self.descriptor_share_inbound + self.descriptor_share_outbound > LARGEST_SHARES:
             raise ValueError("the descriptor shares leave nothing for the database and files")
         return self
@@ -355,15 +366,22 @@ class Settings(BaseModel):
     @property
     def address(self) -> tuple[str, int]:
         """The host and port of `bind`; an IPv6 host without its brackets."""
-        return _address(self.bind)
+        return host_and_port(self.bind)
 
     @property
     def listening(self) -> dict[str, tuple[str, int]]:
         """The hosts and ports that the server listens on, by the setting that names each."""
         found = {"bind": self.address}
         if self.operations_bind is not None:
-            found["operations_bind"] = _address(self.operations_bind)
+            found["operations_bind"] = host_and_port(self.operations_bind)
+        if self.peer_bind is not None:
+            found["peer_bind"] = host_and_port(self.peer_bind)
         return found
+
+    @property
+    def peer_address(self) -> str | None:
+        """Where other servers reach this one."""
+        return None if self.peer_bind is None else self.peer_advertise or self.peer_bind
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str], **flags: object) -> "Settings":
@@ -375,13 +393,3 @@ class Settings(BaseModel):
         }
         values.update({name: value for name, value in flags.items() if value is not None})
         return cls.model_validate(values)
-
-
-def _address(text: str) -> tuple[str, int]:
-    host, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
-        raise ValueError("must be ADDRESS:PORT, such as 127.0.0.1:8080 or [::]:8080")
-    bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
-    if bare != "localhost":
-        ip_address(bare)  # a ValueError of its own that says so
-    return bare, int(port)

@@ -67,6 +67,10 @@ _END_HOLDERS = """
           WHERE relation IN ('processes'::regclass, 'shard_leases'::regclass)
       )
 """
+# The node that has the database; None after its orderly end, which removes its row.
+ACTIVE = """
+    SELECT process::text FROM home_leases JOIN processes ON id = process WHERE slot = 0
+"""
 _LIVE_WRITERS = """
     SELECT count(*) FROM pg_stat_activity
     WHERE application_name IN ('angarium intake', 'angarium settle')
@@ -81,6 +85,13 @@ class Takeover:
     process: str
     epoch: int
     live_writers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Predecessor:
+    """The only node that a takeover may succeed; None: it may only take what no node has."""
+
+    node: str | None
 
 
 class Ownership:
@@ -105,17 +116,31 @@ class Ownership:
         A process that still writes to this database loses its right to, notices at its next
         statement (OwnershipLostError) and stops; a line in the log says that there was one.
         """
+        taken = await self._take(upkeep, None)
+        assert taken is not None
+        return taken
+
+    async def succeed(self, upkeep: Connection, active: str | None) -> Takeover | None:
+        """Take over everything from the node `active`, which is dead (None: no node has the database).
+
+        Returns None where another node has taken over from it already.
+        """
+        return await self._take(upkeep, Predecessor(active))
+
+    async def _take(self, upkeep: Connection, only: Predecessor | None) -> Takeover | None:
         async with locked(upkeep, Lock.OWNERSHIP):
             live = await upkeep.fetch_value(_LIVE_WRITERS)
             for tries_left in reversed(range(_TRIES)):
                 try:
-                    epoch = await self._take_rows(upkeep)
+                    epoch = await self._take_rows(upkeep, only)
                     break
                 except ContentionError:
                     if not tries_left:
                         raise
                     log.warning("ownership.predecessor_ended", tries_left=tries_left)
                     await upkeep.fetch(_END_HOLDERS)
+        if epoch is None:
+            return None
         self.intake_epoch = self.settle_epoch = self._highest = epoch
         self.taken = True
         if live:
@@ -127,12 +152,14 @@ class Ownership:
         log.info("ownership.taken", process=self.process, epoch=epoch)
         return Takeover(self.process, epoch, live)
 
-    async def _take_rows(self, upkeep: Connection) -> int:
+    async def _take_rows(self, upkeep: Connection, only: Predecessor | None) -> int | None:
         async with upkeep.transaction():
             await upkeep.execute(f"SET LOCAL lock_timeout = {_PATIENCE_MS}")
             # Deleting waits for every statement that holds one of these rows FOR SHARE.
             await upkeep.fetch("SELECT FROM processes FOR UPDATE")
             await upkeep.fetch("SELECT FROM shard_leases ORDER BY shard FOR UPDATE")
+            if only is not None and await upkeep.fetch_value(ACTIVE) != only.node:
+                return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
             await upkeep.fetch("DELETE FROM processes WHERE id <> $1::uuid", self.process)
             await upkeep.fetch(

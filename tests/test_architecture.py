@@ -79,8 +79,8 @@ def test_imports_point_one_way(folder: str, names: tuple[str, ...], but: tuple[s
 # The parts of a package, each of which imports only those before it.
 LAYERS = {
     "engine": (
-        "core", "model", "nodes", "runtime", "settings", "plans", "log", "ports", "recording", "actors",
-        "schemas", "filters", "drafts", "wire", "submission", "intake", "replay", "outbound",
+        "core", "model", "nodes", "runtime", "settings", "plans", "log", "ports", "peers", "recording",
+        "actors", "schemas", "filters", "drafts", "wire", "submission", "intake", "replay", "outbound",
         "templates", "files", "routing", "ingest", "control", "transforms",
     ),
     "storage": (

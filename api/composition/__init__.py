@@ -17,6 +17,7 @@ from api.composition.control import ControlParts
 from api.composition.doorway import door_of
 from api.composition.groups import ALWAYS, child
 from api.composition.operations import operate
+from api.composition.standby import Standby
 from api.door.tls import watch
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
@@ -30,6 +31,7 @@ from storage.embedded.server import EmbeddedServer
 from storage.embedded.warden import keep_running
 from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
+from storage.ownership import Takeover
 
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
 OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
@@ -57,6 +59,7 @@ class Server(ControlParts):
         self.stopping = False
         self._preparing = trio.CancelScope()
         self.door = door_of(self, self.unready, listens=listens)
+        self.standby = None if settings.peer_bind is None else Standby(self, box)
         self.supervisor = Supervisor(self.children(), on_lost=self.bridge.cut)
 
     def _address(self) -> tuple[str, int]:
@@ -70,11 +73,16 @@ class Server(ControlParts):
             async with self.bridge.pool.connection() as other:
                 await require_sessions(self.upkeep, other)
             await migrate(self.upkeep)
-            taken = await self.ownership.take(self.upkeep)
+            taken = await self._take()
             await self.bridge.connect()
             self.filing.alone = not taken.live_writers
             await self.housekeeping.run_once()
             await self.changes.begin()  # reads them
+
+    async def _take(self) -> Takeover:
+        if self.standby is None:
+            return await self.ownership.take(self.upkeep)
+        return await self.standby.wait_turn()
 
     async def run(self) -> None:
         """Run everything until stopped. Raises GivenUpError when a part cannot be kept running."""
@@ -129,6 +137,7 @@ class Server(ControlParts):
             child("housekeeping", self.housekeeping.run, restarts=ALWAYS),
             child("database", self._keep_database, restart=Restart.TRANSIENT),
             child("membership", self.membership.run),
+            *self._peers(),
             child("operations", partial(operate, self), restart=Restart.TRANSIENT),
             child("door", self._open_door, restart=Restart.TRANSIENT),
             child("certificate", partial(watch, self.door.certificate), restart=Restart.TRANSIENT),
@@ -189,6 +198,9 @@ class Server(ControlParts):
             self.embedded.stop_within_s = DATABASE_STOP_S
 
     # --- small children
+
+    def _peers(self) -> list[Child]:
+        return [] if self.standby is None else [child("peers", self.standby.accept)]
 
     async def _open_door(
         self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED

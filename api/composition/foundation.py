@@ -60,7 +60,7 @@ class Foundation:
         self.reactor = Reactor(report)
         self.watch = LoopWatch(settings.loop_step, self.clock.now)
         self.ownership = Ownership()
-        self.membership = Membership(bridge, self.ownership)
+        self.membership = Membership(bridge, self.ownership, address=settings.peer_address)
         self.upkeep = bridge.connection(UPKEEP)
         now = self.clock.now
         self.hops = Hops(box.derived(HOPS), settings.hop_limit)

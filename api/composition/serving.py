@@ -131,6 +131,8 @@ async def _run(
                 if not server.stopping:  # else its connections were dropped, to end it
                     raise
             await server.run()
+            if server.standby is not None:
+                await server.standby.leave()
             in_order = True
             nursery.cancel_scope.cancel()
         if embedded is not None and not in_order:

@@ -6,7 +6,7 @@ One owner of every inbound connection of the process. What a connection says is 
 import math
 import resource
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import trio
@@ -90,6 +90,8 @@ class FrontDoor:
         if settings.tls_cert is not None:
             self.certificate = Certificate(settings.tls_cert, settings.tls_key)
         self._listeners: list[Listener] = []
+        self._inherited: Sequence[socket.socket] = ()
+        self._waiting: Sequence[tuple[socket.socket, Address]] = ()
         self._channels: set[Channel] = set()
         self._turning_away: set[Channel] = set()
         self._look_again_at = 0.0  # for idle connections, where there were none
@@ -129,13 +131,32 @@ class FrontDoor:
 
     def listen(self) -> None:
         """Open the listening sockets (`run` does this); `address` is the first one's."""
-        for sock in listening_sockets(*self._bind):
+        for sock in self._inherited or listening_sockets(*self._bind):
             self._listeners.append(
                 Listener(
                     sock, self.reactor, self.timers, self.limits.rest_s, self._accept, self._evict
                 )
             )
         self.address = self._listeners[0].sock.getsockname()[:2]
+        for sock, address in self._waiting:
+            self.adopt(sock, address)
+
+    def inherit(
+        self,
+        listeners: Sequence[socket.socket],
+        waiting: Sequence[tuple[socket.socket, Address]],
+    ) -> None:
+        """Take over sockets that listen already, and clients of which nothing was read yet."""
+        self._inherited, self._waiting = listeners, waiting
+
+    def adopt(self, sock: socket.socket, address: Address) -> None:
+        """Serve a client's connection that another server has accepted, or this one as a standby."""
+        if self.closing:
+            sock.close()
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._accept(sock, address)
 
     def stop_accepting(self) -> None:
         """Close the listeners, and every connection as soon as it has no request under way."""

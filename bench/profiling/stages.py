@@ -105,6 +105,8 @@ STAGES: Mapping[str, Stage] = {
     "engine.model.workspace_settings": "control",
     "engine.model.version": "control",
     "engine.nodes": "control",
+    "engine.peers": "control",
+    "engine.model.addresses": "control",
     "api": "control",
     "storage": "control",
     "bench": "measuring",

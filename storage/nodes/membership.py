@@ -6,6 +6,7 @@ that happens to write nothing.
 
 from collections.abc import Callable
 from socket import gethostname
+from typing import cast
 from uuid import UUID
 
 import trio
@@ -18,8 +19,18 @@ from engine.ports.outage import Outage
 from storage.database.bridge import Bridge
 from storage.database.connection import Connection
 from storage.database.profiles import NODE
-from storage.ownership import Ownership
+from storage.ownership import ACTIVE, Ownership
 
+# A standby's row of `processes` gives no right: no statement passes this epoch. Rows of standbys that
+# were killed are removed after an hour; one that only stood still writes its row again.
+_JOIN = """
+    WITH gone AS (
+        DELETE FROM processes WHERE epoch = -1 AND id <> $1::uuid
+            AND id IN (SELECT id FROM nodes WHERE beat_at < clock_timestamp() - interval '1 hour')
+    )
+    INSERT INTO processes (id, epoch) VALUES ($1::uuid, -1) ON CONFLICT (id) DO NOTHING
+"""
+_LEAVE = "DELETE FROM processes WHERE id = $1::uuid"
 _REGISTER = """
     INSERT INTO nodes (id, name, version, address)
     SELECT id, $2, $3, $4 FROM processes WHERE id = $1::uuid
@@ -69,11 +80,13 @@ class Membership:
         bridge: Bridge,
         ownership: Ownership,
         *,
+        address: str | None = None,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
-        """`now` is on a monotonic clock, in seconds."""
+        """`address` is where other nodes reach this one. `now` is on a monotonic clock, in seconds."""
         self.liveness = Liveness(ownership.process)
         self._ownership = ownership
+        self._address = address
         self._now = now
         self._connection = bridge.connection(NODE, self._register)
 
@@ -88,12 +101,22 @@ class Membership:
         Raises OwnershipLostError if another server has taken over.
         """
         await self._connection.ensure()
-        found = await self._connection.fetch(_BEAT, self.id)
-        rows = [NodeRow(**dict(row)) for row in found]
-        self.liveness.observe(rows, self._now())
-        mine = next((row for row in rows if row.id == self.id), None)
+        mine = await self._look()
         if mine is None or (mine.homes, mine.shards) != (PLACES, PLACES):
             raise self._ownership.lost()
+
+    async def stand_by(self) -> str | None:
+        """Beat as a node that has nothing; return the id of the node that has the database, if any."""
+        await self._connection.ensure()
+        if (
+            await self._look() is None
+        ):  # removed by a takeover, or after a long pause of this process
+            await self._write_rows(self._connection)
+        return cast("str | None", await self._connection.fetch_value(ACTIVE))
+
+    async def leave(self) -> None:
+        """Remove this node's rows: another node may have the database at once."""
+        await self._connection.fetch(_LEAVE, self.id)
 
     async def run(self, every_s: float = BEAT_S) -> None:
         """Beat again and again. Never returns. Raises OwnershipLostError.
@@ -102,10 +125,24 @@ class Membership:
         """
         await Outage("the table of nodes").every(every_s, self.beat)
 
+    async def _look(self) -> NodeRow | None:
+        """Raise this node's heartbeat and observe all nodes; return its row."""
+        found = await self._connection.fetch(_BEAT, self.id)
+        rows = [NodeRow(**dict(row)) for row in found]
+        self.liveness.observe(rows, self._now())
+        return next((row for row in rows if row.id == self.id), None)
+
     async def _register(self, connection: Connection) -> None:
         """Make this node known: the `on_connect` of its connection. A lost session has lost its lock."""
         self.liveness.interrupted()
         await connection.fetch("SELECT pg_advisory_lock($1)", session_lock(self.id))
-        registered = await connection.fetch(_REGISTER, self.id, gethostname(), VERSION, None)
+        await self._write_rows(connection)
+
+    async def _write_rows(self, connection: Connection) -> None:
+        if not self._ownership.taken:
+            await connection.fetch(_JOIN, self.id)
+        registered = await connection.fetch(
+            _REGISTER, self.id, gethostname(), VERSION, self._address
+        )
         if not registered:
             raise self._ownership.lost()

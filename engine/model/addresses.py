@@ -1,0 +1,39 @@
+"""Addresses that an operator sets: where a server listens, and where others reach it."""
+
+import re
+from ipaddress import ip_address
+
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
+
+
+def is_host(text: str) -> bool:
+    """Return whether a text is HOST or HOST:PORT."""
+    return _HOST.fullmatch(text) is not None
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """Return the host (IPv6 without brackets) and port of ADDRESS:PORT. Raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise ValueError("must be ADDRESS:PORT, such as 127.0.0.1:8080 or [::]:8080")
+    bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if bare != "localhost":
+        ip_address(bare)  # a ValueError of its own that says so
+    return bare, int(port)
+
+
+def check_peers(bind: str, advertise: str | None, *, tls: bool, own_database: bool) -> None:
+    """Raise ValueError where other servers cannot reach a server at these addresses, or must not."""
+    host, port = host_and_port(bind)
+    local = host == "localhost" or ip_address(host).is_loopback
+    if not own_database:
+        raise ValueError("peer_bind needs database_url: an embedded database has one server")
+    if advertise is not None:
+        if not (is_host(advertise) and advertise.rpartition(":")[2].isdigit()):
+            raise ValueError("peer_advertise must be HOST:PORT")
+    elif port == 0 or (not local and ip_address(host).is_unspecified):
+        raise ValueError("peer_advertise is needed: other servers cannot reach peer_bind as it is")
+    if not (local or tls):
+        raise ValueError(
+            "peer_bind beyond this machine needs tls_cert: clients' bytes go over it as they came"
+        )

@@ -1,0 +1,99 @@
+"""The handshake of a link: both ends prove that they have the same master key, and the dialler says whose
+connection it hands on.
+
+The acceptor sends MAGIC and a nonce. The dialler answers with its own nonce, the id of its key, the
+client's address and a proof; the acceptor's proof ends the handshake. All that follows are the client's
+bytes and the answers to them.
+"""
+
+import hmac
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import orjson
+import trio
+
+MAGIC = b"ANGARIUM LINK 1\n"
+PURPOSE = b"angarium peer link 1"  # of the keys, which are derived from the master keys
+NONCE = 32
+PROOF = 32
+MOST = 1024  # bytes of what the dialler says
+WITHIN_S = 2.0  # for all of it, on either side
+
+Address = tuple[str, int]
+
+
+class LinkError(Exception):
+    """The other end does not answer, or does not prove that it belongs here."""
+
+
+async def dial(stream: trio.abc.Stream, keys: Mapping[bytes, bytes], client: Address) -> None:
+    """Open a link for a client's connection. `keys` by their ids, the present one first.
+
+    Raises LinkError.
+    """
+    with _within():
+        greeting = await _exactly(stream, len(MAGIC) + NONCE)
+        if not greeting.startswith(MAGIC):
+            raise LinkError("the other end is no Angarium of this release")
+        theirs, mine = greeting[len(MAGIC) :], secrets.token_bytes(NONCE)
+        identifier, key = next(iter(keys.items()))
+        said = orjson.dumps([identifier.hex(), *client])
+        proof = _proof(key, b"dial", theirs, mine, said)
+        await stream.send_all(len(said).to_bytes(2) + mine + proof + said)
+        answer = await _exactly(stream, PROOF)
+        if not hmac.compare_digest(answer, _proof(key, b"accept", mine, theirs, said)):
+            raise LinkError("the other end does not have this server's master key")
+
+
+async def accept(stream: trio.abc.Stream, keys: Mapping[bytes, bytes]) -> Address:
+    """Accept a link; return the address of the client whose connection it carries. Raises LinkError."""
+    with _within():
+        mine = secrets.token_bytes(NONCE)
+        await stream.send_all(MAGIC + mine)
+        head = await _exactly(stream, 2 + NONCE + PROOF)
+        size, theirs, proof = int.from_bytes(head[:2]), head[2 : 2 + NONCE], head[2 + NONCE :]
+        if size > MOST:
+            raise LinkError("the other end says too much")
+        said = await _exactly(stream, size)
+        key = keys.get(_key_id(said))
+        if key is None or not hmac.compare_digest(proof, _proof(key, b"dial", mine, theirs, said)):
+            raise LinkError("the other end does not have this server's master key")
+        _, host, port = orjson.loads(said)
+        await stream.send_all(_proof(key, b"accept", theirs, mine, said))
+        return str(host), int(port)
+
+
+def _key_id(said: bytes) -> bytes:
+    try:
+        return bytes.fromhex(orjson.loads(said)[0])
+    except (ValueError, TypeError, LookupError) as error:
+        raise LinkError("the other end says what is no address") from error
+
+
+def _proof(key: bytes, side: bytes, first: bytes, second: bytes, said: bytes) -> bytes:
+    return hmac.digest(key, b"%b %b%b%b" % (side, first, second, said), "sha256")
+
+
+async def _exactly(stream: trio.abc.Stream, size: int) -> bytes:
+    """Return the next `size` bytes, and read no more: what follows belongs to others."""
+    data = b""
+    while len(data) < size:
+        piece = await stream.receive_some(size - len(data))
+        if not piece:
+            raise LinkError("the other end closed the link")
+        data += piece
+    return data
+
+
+@contextmanager
+def _within() -> Iterator[None]:
+    """Raise LinkError where the block takes too long or the connection breaks."""
+    try:
+        with trio.fail_after(WITHIN_S):
+            yield
+    except trio.TooSlowError as error:
+        raise LinkError("the other end does not answer in time") from error
+    except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+        raise LinkError("the connection broke") from error
