@@ -6,13 +6,15 @@ that statement has either committed before, or comes later and writes nothing.
 """
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
 import structlog
 import trio
 
-from engine.nodes.placement import PLACES
+from engine.model.identity import SHARDS
+from engine.nodes.records import Active
 from storage.database.connection import Connection
 from storage.database.errors import ContentionError, OwnershipLostError
 from storage.database.locks import Lock, locked
@@ -67,9 +69,10 @@ _END_HOLDERS = """
           WHERE relation IN ('processes'::regclass, 'shard_leases'::regclass)
       )
 """
-# The node that has the database; None after its orderly end, which removes its row.
-ACTIVE = """
-    SELECT process::text FROM home_leases JOIN processes ON id = process WHERE slot = 0
+_ACTIVE = """
+    SELECT process::text, coalesce(beat, -1)
+    FROM home_leases JOIN processes ON processes.id = process LEFT JOIN nodes ON nodes.id = process
+    WHERE slot = 0
 """
 _LIVE_WRITERS = """
     SELECT count(*) FROM pg_stat_activity
@@ -87,11 +90,14 @@ class Takeover:
     live_writers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Predecessor:
-    """The only node that a takeover may succeed; None: it may only take what no node has."""
+# Whether a takeover may succeed the node that has the database.
+MaySucceed = Callable[[Active | None], bool]
 
-    node: str | None
+
+async def active_node(connection: Connection) -> Active | None:
+    """Return the node that has the database; None after its orderly end, which removes its row."""
+    rows = await connection.fetch(_ACTIVE)
+    return Active(*rows[0]) if rows else None
 
 
 class Ownership:
@@ -116,23 +122,25 @@ class Ownership:
         A process that still writes to this database loses its right to, notices at its next
         statement (OwnershipLostError) and stops; a line in the log says that there was one.
         """
-        taken = await self._take(upkeep, None)
+        taken = await self._take(upkeep, lambda _: True)
         assert taken is not None
         return taken
 
-    async def succeed(self, upkeep: Connection, active: str | None) -> Takeover | None:
-        """Take over everything from the node `active`, which is dead (None: no node has the database).
+    async def succeed(self, upkeep: Connection, active: Active | None) -> Takeover | None:
+        """Take over everything from a node that is dead (None: no node has the database).
 
-        Returns None where another node has taken over from it already.
+        Returns None where another node has taken over already, or where the dead node has beaten again.
         """
-        return await self._take(upkeep, Predecessor(active))
+        return await self._take(upkeep, lambda found: found == active)
 
-    async def _take(self, upkeep: Connection, only: Predecessor | None) -> Takeover | None:
+    async def _take(
+        self, upkeep: Connection, may_succeed: Callable[[Active | None], bool]
+    ) -> Takeover | None:
         async with locked(upkeep, Lock.OWNERSHIP):
             live = await upkeep.fetch_value(_LIVE_WRITERS)
             for tries_left in reversed(range(_TRIES)):
                 try:
-                    epoch = await self._take_rows(upkeep, only)
+                    epoch = await self._take_rows(upkeep, may_succeed)
                     break
                 except ContentionError:
                     if not tries_left:
@@ -152,13 +160,15 @@ class Ownership:
         log.info("ownership.taken", process=self.process, epoch=epoch)
         return Takeover(self.process, epoch, live)
 
-    async def _take_rows(self, upkeep: Connection, only: Predecessor | None) -> int | None:
+    async def _take_rows(
+        self, upkeep: Connection, may_succeed: Callable[[Active | None], bool]
+    ) -> int | None:
         async with upkeep.transaction():
             await upkeep.execute(f"SET LOCAL lock_timeout = {_PATIENCE_MS}")
             # Deleting waits for every statement that holds one of these rows FOR SHARE.
             await upkeep.fetch("SELECT FROM processes FOR UPDATE")
             await upkeep.fetch("SELECT FROM shard_leases ORDER BY shard FOR UPDATE")
-            if only is not None and await upkeep.fetch_value(ACTIVE) != only.node:
+            if not may_succeed(await active_node(upkeep)):
                 return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
             await upkeep.fetch("DELETE FROM processes WHERE id <> $1::uuid", self.process)
@@ -170,8 +180,8 @@ class Ownership:
                 self.process,
                 epoch,
             )
-            await upkeep.fetch(_TAKE_HOMES, self.process, epoch, PLACES)
-            await upkeep.fetch(_TAKE_SHARDS, self.process, epoch, PLACES)
+            await upkeep.fetch(_TAKE_HOMES, self.process, epoch, SHARDS)
+            await upkeep.fetch(_TAKE_SHARDS, self.process, epoch, SHARDS)
         return epoch
 
     async def renew_intake(self, connection: Connection) -> None:
@@ -222,7 +232,7 @@ class Ownership:
             self.process,
             epoch,
         )
-        self._require(len(rows) == PLACES)
+        self._require(len(rows) == SHARDS)
         self.settle_epoch = epoch
 
     def lost(self) -> OwnershipLostError:

@@ -74,10 +74,14 @@ class Server(ControlParts):
                 await require_sessions(self.upkeep, other)
             await migrate(self.upkeep)
             taken = await self._take()
-            await self.bridge.connect()
-            self.filing.alone = not taken.live_writers
-            await self.housekeeping.run_once()
-            await self.changes.begin()  # reads them
+            async with trio.open_nursery() as nursery:
+                # Beside what may take long: standbys would take a silent node for dead.
+                nursery.start_soon(self.membership.run)
+                await self.bridge.connect()
+                self.filing.alone = not taken.live_writers
+                await self.housekeeping.run_once()
+                await self.changes.begin()  # reads them
+                nursery.cancel_scope.cancel()
 
     async def _take(self) -> Takeover:
         if self.standby is None:
@@ -113,6 +117,7 @@ class Server(ControlParts):
             child("loop watch", self.watch.run, restarts=ALWAYS),
             child("timers", self.timers.run),
             child("reactor", self.reactor.run),
+            child("membership", self.membership.run),
             child("transforms", self.transforms.serve, restarts=ALWAYS),
             child("commands", self.commands.serve),
             child("background", self.background.run),
@@ -136,7 +141,6 @@ class Server(ControlParts):
             child("pressure", self.sharing.pressure.run, restarts=ALWAYS),
             child("housekeeping", self.housekeeping.run, restarts=ALWAYS),
             child("database", self._keep_database, restart=Restart.TRANSIENT),
-            child("membership", self.membership.run),
             *self._peers(),
             child("operations", partial(operate, self), restart=Restart.TRANSIENT),
             child("door", self._open_door, restart=Restart.TRANSIENT),

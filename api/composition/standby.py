@@ -59,14 +59,15 @@ class Standby:
         server = self._server
         active = await server.membership.stand_by()
         liveness = server.membership.liveness
-        if is_successor(liveness, active):
+        node = None if active is None else active.id
+        if is_successor(liveness, node):
             return await server.ownership.succeed(server.upkeep, active)
-        row = next((row for row in liveness.rows if row.id == active), None)
-        self._relay.aim(active, None if row is None else row.address)
-        if active != self._active:
-            self._active = active
+        row = next((row for row in liveness.rows if row.id == node), None)
+        self._relay.aim(node, None if row is None else row.address)
+        if node != self._active:
+            self._active = node
             name = None if row is None else row.name
-            log.info("node.stood_by", node=server.ownership.process, active=active, name=name)
+            log.info("node.stood_by", node=server.ownership.process, active=node, name=name)
         return None
 
     def _opened(self) -> list[socket.socket]:

@@ -21,8 +21,7 @@ COLUMNS = (
     ("STATE", "state"),
     ("VERSION", "version"),
     ("STARTED", "startedAt"),
-    ("HOME SLOTS", "homeSlots"),
-    ("SHARDS", "shards"),
+    ("ROLE", "role"),
 )
 
 _STATES: Mapping[NodeState, NodeStateName] = {
@@ -55,8 +54,7 @@ def _view(nodes: Liveness, row: NodeRow) -> Node:
         "state": _STATES[nodes.state(row.id)],
         "answering": row.id == nodes.me,
         "heartbeatAgeMs": max(0, round(row.beat_age_s * 1000)),
-        "homeSlots": row.homes,
-        "shards": row.shards,
+        "role": "ACTIVE" if row.active else "STANDBY",
     }
 
 
@@ -69,8 +67,8 @@ ROUTES = (
         client=Method("nodes.list"),
         summary="List the servers of this installation",
         description="By name, from the memory of the server that answers. Only a key of scope `manage` "
-        "of the installation's first workspace may. Today one server works at a time: one that starts "
-        "takes over, and its predecessor stops.",
+        "of the installation's first workspace may. One server is ACTIVE and does all work. A STANDBY "
+        "relays its clients' connections to it, and takes over when it is gone.",
         tag="Observability",
         scopes=MANAGE,
         embed=Embed.REFUSED,

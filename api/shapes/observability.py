@@ -105,6 +105,7 @@ class Throughput(TypedDict):
 
 
 NodeStateName = Literal["LIVE", "SILENT", "DEAD"]
+NodeRoleName = Literal["ACTIVE", "STANDBY"]
 
 
 class Node(TypedDict):
@@ -115,19 +116,19 @@ class Node(TypedDict):
     version: str
     address: Annotated[
         str | None,
-        told("Where other servers reach it. Null: servers do not talk to each other yet."),
+        told("Where other servers reach it. Null: nowhere, as `peer_bind` is not set."),
     ]
     startedAt: Timestamp
     state: Annotated[
         NodeStateName,
-        told("SILENT: no heartbeat for a second. DEAD: its leases are free for others."),
+        told("SILENT: no heartbeat for a second. DEAD: a standby takes over from it."),
     ]
     answering: Annotated[bool, told("Whether this is the server that answers.")]
     heartbeatAgeMs: Annotated[int, told("At the last look, half a second ago at most.", ge=0)]
-    homeSlots: Annotated[
-        int, told("Parts of all environments whose events it accepts.", ge=0, le=256)
+    role: Annotated[
+        NodeRoleName,
+        told("ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over."),
     ]
-    shards: Annotated[int, told("Parts of all destinations that it delivers to.", ge=0, le=256)]
 
 
 _Before = TypedDict("_Before", {"from": Any})

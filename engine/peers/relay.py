@@ -4,6 +4,7 @@ It knows nothing of what it carries: TLS, HTTP/2 and streams end at the active n
 while there is no active node waits, unread.
 """
 
+import math
 import socket
 from collections.abc import Mapping, Sequence
 
@@ -15,6 +16,7 @@ from engine.peers.handshake import Address, LinkError, dial
 CONNECTIONS = 2_000  # carried at a time; more wait in the kernel's queue
 PIECE = 64 * 1024
 RETRY_S = 0.1  # between two tries to reach the active node
+SILENCE_S = 5.0  # of an active node before the log says so: a dead one is succeeded sooner
 REST_S = 0.1  # after the descriptors ran out
 
 log = structlog.get_logger("angarium.peers")
@@ -32,7 +34,10 @@ class Relay:
         self._carried: set[trio.CancelScope] = (
             set()
         )  # ends with the node that the connections go to
-        self._unreachable = False
+        self._silent_since, self._told = (
+            math.inf,
+            False,
+        )  # the active node, and whether that is logged
         self._places = trio.CapacityLimiter(CONNECTIONS)
 
     def aim(self, node: str | None, address: str | None) -> None:
@@ -40,7 +45,7 @@ class Relay:
         target = None if node is None or address is None else (node, address)
         if target != self._target:
             self._target = target
-            self._unreachable = False
+            self._silent_since, self._told = math.inf, False
             for scope in self._carried:
                 scope.cancel()
             self._changed.set()
@@ -90,8 +95,7 @@ class Relay:
             try:
                 return await self._dialled(target[1], client), target
             except (OSError, LinkError) as error:
-                if not self._unreachable and self._target == target:
-                    self._unreachable = True
+                if self._target == target and self._is_unreachable():
                     log.warning(
                         "peer.unreachable",
                         node=target[0],
@@ -101,6 +105,13 @@ class Relay:
                     )
             with trio.move_on_after(RETRY_S):
                 await changed.wait()
+
+    def _is_unreachable(self) -> bool:
+        """Note that the active node did not answer; return True once when that has lasted."""
+        now = trio.current_time()
+        self._silent_since = min(self._silent_since, now)
+        told, self._told = self._told, self._told or now - self._silent_since >= SILENCE_S
+        return self._told and not told
 
     async def _dialled(self, address: str, client: Address) -> trio.SocketStream:
         host, _, port = address.rpartition(":")

@@ -4,22 +4,21 @@ Both are on one connection of the node's own. The heartbeat also proves the righ
 that happens to write nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from socket import gethostname
-from typing import cast
 from uuid import UUID
 
 import trio
 
+from engine.model.identity import SHARDS
 from engine.model.version import VERSION
 from engine.nodes.liveness import Liveness
-from engine.nodes.placement import PLACES
-from engine.nodes.records import BEAT_S, NodeRow
+from engine.nodes.records import BEAT_S, Active, NodeRow
 from engine.ports.outage import Outage
 from storage.database.bridge import Bridge
 from storage.database.connection import Connection
 from storage.database.profiles import NODE
-from storage.ownership import ACTIVE, Ownership
+from storage.ownership import Ownership, active_node
 
 # A standby's row of `processes` gives no right: no statement passes this epoch. Rows of standbys that
 # were killed are removed after an hour; one that only stood still writes its row again.
@@ -57,8 +56,9 @@ _BEAT = """
               AND objid::bigint
                 = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint & 4294967295
         ) END AS locked,
-        (SELECT count(*) FROM home_leases AS home WHERE home.process = node.id)::int AS homes,
-        (SELECT count(*) FROM shard_leases AS shard WHERE shard.process = node.id)::int AS shards
+        (SELECT count(*) FROM home_leases AS home WHERE home.process = node.id) = $2::int
+            AND (SELECT count(*) FROM shard_leases AS shard WHERE shard.process = node.id) = $2::int
+            AS active
     FROM nodes AS node
     ORDER BY name, node.id
 """
@@ -102,17 +102,16 @@ class Membership:
         """
         await self._connection.ensure()
         mine = await self._look()
-        if mine is None or (mine.homes, mine.shards) != (PLACES, PLACES):
+        if mine is None or not mine.active:
             raise self._ownership.lost()
 
-    async def stand_by(self) -> str | None:
-        """Beat as a node that has nothing; return the id of the node that has the database, if any."""
+    async def stand_by(self) -> Active | None:
+        """Beat as a node that has nothing; return the node that has the database, if any."""
         await self._connection.ensure()
-        if (
-            await self._look() is None
-        ):  # removed by a takeover, or after a long pause of this process
-            await self._write_rows(self._connection)
-        return cast("str | None", await self._connection.fetch_value(ACTIVE))
+        active = await active_node(self._connection)
+        if await self._look(() if active is None else (active.id,)) is None:
+            await self._write_rows(self._connection)  # removed by a takeover, or after a long pause
+        return active
 
     async def leave(self) -> None:
         """Remove this node's rows: another node may have the database at once."""
@@ -125,11 +124,11 @@ class Membership:
         """
         await Outage("the table of nodes").every(every_s, self.beat)
 
-    async def _look(self) -> NodeRow | None:
-        """Raise this node's heartbeat and observe all nodes; return its row."""
-        found = await self._connection.fetch(_BEAT, self.id)
+    async def _look(self, holders: Iterable[str] = ()) -> NodeRow | None:
+        """Raise this node's heartbeat and observe all nodes, with `holders`; return this node's row."""
+        found = await self._connection.fetch(_BEAT, self.id, SHARDS)
         rows = [NodeRow(**dict(row)) for row in found]
-        self.liveness.observe(rows, self._now())
+        self.liveness.observe(rows, self._now(), holders)
         return next((row for row in rows if row.id == self.id), None)
 
     async def _register(self, connection: Connection) -> None:

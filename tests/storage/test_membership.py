@@ -55,7 +55,7 @@ async def test_a_node_tells_of_itself_and_beats(node: Membership) -> None:
     await node.beat()
     (second,) = node.liveness.rows
     assert (first.id, first.name, first.address) == (node.id, gethostname(), None)
-    assert (first.homes, first.shards, first.locked) == (256, 256, True)
+    assert (first.active, first.locked) == (True, True)
     assert second.beat == first.beat + 1
     assert second.started_at_ms == first.started_at_ms
 
@@ -69,7 +69,7 @@ async def test_another_nodes_session_is_seen(node: Membership, bridge: Bridge, o
     await session.fetch("SELECT pg_advisory_lock($1)", session_lock(other))
     await node.beat()
     found = row_of(node.liveness.rows, other)
-    assert (found.locked, found.beat, found.homes, found.shards) == (True, 0, 0, 0)
+    assert (found.locked, found.beat, found.active) == (True, 0, False)
     await bridge.release(session)
 
     async def gone() -> bool:

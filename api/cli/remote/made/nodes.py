@@ -11,8 +11,8 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "List the servers of this installation.\n\nBy name, from the memory of the server "
             "that answers. Only a key of scope `manage` of the installation's first workspace "
-            "may. Today one server works at a time: one that starts takes over, and its "
-            "predecessor stops."
+            "may. One server is ACTIVE and does all work. A STANDBY relays its clients' "
+            "connections to it, and takes over when it is gone."
         ),
         columns=(
             Column("NAME", "name"),
@@ -20,8 +20,7 @@ PLAIN: tuple[Plain, ...] = (
             Column("STATE", "state"),
             Column("VERSION", "version"),
             Column("STARTED", "startedAt"),
-            Column("HOME SLOTS", "homeSlots"),
-            Column("SHARDS", "shards"),
+            Column("ROLE", "role"),
         ),
         paged=True,
     ),

@@ -12,16 +12,14 @@ class Node(TypedDict):
     # The name of its machine.
     name: str
     version: str
-    # Where other servers reach it. Null: servers do not talk to each other yet.
+    # Where other servers reach it. Null: nowhere, as `peer_bind` is not set.
     address: str | None
     startedAt: str
-    # SILENT: no heartbeat for a second. DEAD: its leases are free for others.
+    # SILENT: no heartbeat for a second. DEAD: a standby takes over from it.
     state: Literal["LIVE", "SILENT", "DEAD"]
     # Whether this is the server that answers.
     answering: bool
     # At the last look, half a second ago at most.
     heartbeatAgeMs: int
-    # Parts of all environments whose events it accepts.
-    homeSlots: int
-    # Parts of all destinations that it delivers to.
-    shards: int
+    # ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over.
+    role: Literal["ACTIVE", "STANDBY"]

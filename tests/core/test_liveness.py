@@ -1,0 +1,87 @@
+"""Liveness and succession of nodes: the pure part."""
+
+import pytest
+
+from engine.nodes.liveness import Liveness, NodeState
+from engine.nodes.records import NodeRow
+from engine.nodes.succession import is_successor
+
+
+def row(node: str, beat: int, *, locked: bool = True) -> NodeRow:
+    return NodeRow(
+        id=node, name=node, version="1", address=None, started_at_ms=0, beat=beat,
+        beat_age_s=0.0, locked=locked, active=False,
+    )  # fmt: skip
+
+
+# --- liveness
+
+
+@pytest.mark.parametrize(("locked", "dead_at"), [(False, 1.5), (True, 3.5)])
+def test_a_silent_node_dies_later_while_it_has_a_session(locked: bool, dead_at: float) -> None:
+    liveness = Liveness("me")
+    states = {}
+    for half in range(9):
+        liveness.observe([row("other", 5, locked=locked)], half / 2)
+        states[half / 2] = liveness.state("other")
+    assert min(at for at, state in states.items() if state is NodeState.DEAD) == dead_at
+    liveness.observe([row("other", 6, locked=locked)], 9.0)
+    assert liveness.state("other") is NodeState.LIVE
+
+
+def test_a_pause_of_the_observer_kills_nobody() -> None:
+    liveness = Liveness("me")
+    for instant in (0.0, 60.0):
+        liveness.observe([row("other", 5, locked=False)], instant)
+    assert liveness.state("other") is NodeState.LIVE
+    assert liveness.live() == {"me", "other"}
+
+
+def test_a_new_connection_begins_to_count_again() -> None:
+    liveness = Liveness("me")
+    for instant in (0.0, 1.0, 2.0, 3.0):
+        liveness.observe([row("other", 5)], instant)
+    assert liveness.state("other") is NodeState.SILENT
+    liveness.interrupted()
+    liveness.observe([row("other", 5)], 4.0)
+    assert liveness.state("other") is NodeState.LIVE
+
+
+def test_a_holder_without_a_row_dies_after_a_second() -> None:
+    liveness = Liveness("me")
+    found = []
+    for instant in (0.0, 0.5, 1.0, 1.5):
+        liveness.observe([], instant, holders=["old", "me"])
+        found.append(liveness.state("old"))
+    assert found == [NodeState.LIVE] * 3 + [NodeState.DEAD]
+    liveness.observe([], 2.0)
+    assert liveness.state("old") is NodeState.DEAD
+    assert liveness.live() == {"me"}
+
+
+# --- succession
+
+
+def seen_by(me: str, *rows: NodeRow, seconds: int = 0) -> Liveness:
+    """Return what a node knows that saw the same rows for so long."""
+    liveness = Liveness(me)
+    for instant in range(seconds + 1):
+        liveness.observe(rows, float(instant))
+    return liveness
+
+
+def test_no_standby_succeeds_a_live_node() -> None:
+    assert not is_successor(seen_by("b", row("a", 1), seconds=3), "a")
+
+
+def test_a_standby_succeeds_a_dead_node_and_what_no_node_has() -> None:
+    assert is_successor(seen_by("b", row("a", 1), seconds=4), "a")
+    assert is_successor(seen_by("b"), None)
+
+
+def test_of_several_standbys_the_smallest_live_one_goes_first() -> None:
+    liveness = seen_by("c", row("z", 1, locked=False), row("b", 1), seconds=2)
+    assert not is_successor(liveness, "z")
+    for beat, instant in ((2, 3.0), (2, 4.0), (2, 5.0), (2, 6.0), (2, 7.0)):
+        liveness.observe([row("z", 1, locked=False), row("b", beat)], instant)
+    assert is_successor(liveness, "z"), "b is dead as well"

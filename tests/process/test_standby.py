@@ -1,0 +1,225 @@
+"""Two servers on one database: the second stands by, relays its clients, and takes over."""
+
+import os
+import secrets
+import signal
+import tempfile
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from bench.service import STOP_S, free_port
+from tests.cli.programs import angarium, environment
+from tests.process import verdict
+from tests.process.house import House, until
+from tests.process.posting import Poster, posting
+from tests.process.receiver import Receiver
+
+
+class Node(House):
+    """A server that joins others on a database of the test's own."""
+
+    def __init__(self, folder: Path, url: str, master_key: str) -> None:
+        super().__init__(
+            folder,
+            ANGARIUM_DATABASE_URL=url,
+            ANGARIUM_MASTER_KEY=master_key,
+            ANGARIUM_PEER_BIND=f"127.0.0.1:{free_port()}",
+            ANGARIUM_PASSIVATE_AFTER="1",
+            ANGARIUM_SHUTDOWN_GRACE="4",
+        )
+        self._url = url
+
+    def database_url(self) -> str:
+        return self._url
+
+    def stands_by(self) -> bool:
+        """Return whether its log says that it has met an active node."""
+        return "node.stood_by" in self.log_file.read_text()
+
+    def active(self) -> bool:
+        """Return whether its log says that it has the database and serves."""
+        return "server started" in self.log_file.read_text()
+
+    def running(self) -> bool:
+        """Return whether the process has not ended."""
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+
+class Cluster:
+    """The servers on one database. The first that starts is the active one."""
+
+    def __init__(self, url: str, key: str, master_key: str, stack: ExitStack) -> None:
+        self._url, self._key, self._master_key = url, key, master_key
+        self._stack = stack
+
+    def start(self) -> Node:
+        """Start another node."""
+        folder = Path(
+            self._stack.enter_context(tempfile.TemporaryDirectory(prefix="angarium-node-"))
+        )
+        node = Node(folder, self._url, self._master_key)
+        node.key = self._key
+        self._stack.callback(_end, node)
+        node.start()
+        return node
+
+    def pair(self) -> tuple[Node, Node]:
+        """Start two nodes; return the active one and its standby."""
+        active, standby = self.start(), self.start()
+        until(standby.stands_by, "the second stands by")
+        return active, standby
+
+
+def _end(node: Node) -> None:
+    if node.running():
+        os.kill(node.pid, signal.SIGKILL)
+    assert node.process is not None
+    node.process.wait()
+
+
+@pytest.fixture
+async def cluster(database_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
+    master_key = b64encode(secrets.token_bytes(32)).decode()
+    env = environment(database_url, tmp_path, ANGARIUM_MASTER_KEY=master_key)
+    made = await angarium(
+        *["keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"], env=env
+    )
+    assert made.code == 0, made.err
+    with ExitStack() as stack:
+        yield Cluster(database_url, made.out.strip(), master_key, stack)
+
+
+async def in_thread(work: Callable[..., None], *arguments: object) -> None:
+    """Run what blocks, beside the loop that keeps the database's server."""
+    await trio.to_thread.run_sync(lambda: work(*arguments))
+
+
+@contextmanager
+def under_load(node: Node, receiver: Receiver) -> Iterator[tuple[list[Poster], str]]:
+    """Post through a node while the block runs; afterwards all is delivered, once, and in order."""
+    target = node.made(f"{receiver.url}/strict", "e.one", ordering="STRICT", concurrency=8)
+    posters = [Poster(node, "a"), Poster(node, "b"), Poster(node, "many", batch=20)]
+    with posting(*posters):
+        until(lambda: len(receiver.arrivals("/strict")) > 50, "deliveries come")
+        yield posters, target
+    node.until_settled(within_s=60)
+    there = verdict.nothing_lost_or_invented(node, posters)
+    verdict.all_arrived(there, receiver.arrivals("/strict"))
+    verdict.in_order(node, target, receiver.firsts("/strict"), lanes=False)
+    verdict.sums_equal_rows(node)
+
+
+def accepted_by(posters: list[Poster]) -> int:
+    return sum(len(each.accepted) for each in posters)
+
+
+def roles_of(node: Node) -> list[str]:
+    return sorted(row["role"] for row in node.api("GET", "/observability/nodes")["items"])
+
+
+async def test_a_standby_serves_its_clients_through_the_active_node(
+    cluster: Cluster, receiver: Receiver
+) -> None:
+    def scene() -> None:
+        active, standby = cluster.pair()
+        target = standby.made(f"{receiver.url}/x", "e.one")
+        assert active.api("GET", f"/destinations/{target}")["id"] == target
+        (event,) = standby.post("1")
+        receiver.wait_count("/x", 1)
+        assert active.api("GET", f"/events/{event}")["id"] == event
+        large = {"eventType": "e.one", "payload": {"n": "2", "pad": "x" * 200_000}}
+        assert standby.ask("POST", "/events", large).status == 202
+        receiver.wait_count("/x", 2)
+        until(lambda: roles_of(standby) == ["ACTIVE", "STANDBY"], "both are listed")
+        assert active.running()
+
+    await in_thread(scene)
+
+
+async def test_a_standby_takes_over_when_the_active_node_is_killed(
+    cluster: Cluster, receiver: Receiver
+) -> None:
+    def scene() -> None:
+        active, standby = cluster.pair()
+        with under_load(standby, receiver) as (posters, _):
+            active.kill()
+            until(standby.active, "the standby takes over")
+            accepted, delivered = accepted_by(posters), len(receiver.arrivals("/strict"))
+            until(lambda: accepted_by(posters) > accepted + 50, "it accepts events")
+            until(lambda: len(receiver.arrivals("/strict")) > delivered + 50, "it delivers")
+
+    await in_thread(scene)
+
+
+async def test_a_node_that_stood_still_ends_and_its_successor_goes_on(
+    cluster: Cluster, receiver: Receiver
+) -> None:
+    def scene() -> None:
+        active, standby = cluster.pair()
+        with under_load(standby, receiver) as (posters, _):
+            os.kill(active.pid, signal.SIGSTOP)
+            until(standby.active, "the standby takes over")
+            accepted = accepted_by(posters)
+            until(lambda: accepted_by(posters) > accepted + 50, "it accepts events")
+            os.kill(active.pid, signal.SIGCONT)
+            assert active.process is not None
+            assert active.process.wait(STOP_S) == 1
+        assert "another server has taken over this database" in active.log_file.read_text()
+        assert standby.running()
+
+    await in_thread(scene)
+
+
+async def test_a_stop_hands_over_and_refuses_nobody(cluster: Cluster, receiver: Receiver) -> None:
+    def scene() -> None:
+        active, standby = cluster.pair()
+        with under_load(standby, receiver) as (posters, _):
+            assert active.ended() == 0
+            until(standby.active, "the standby takes over")
+            accepted = accepted_by(posters)
+            until(lambda: accepted_by(posters) > accepted + 50, "it accepts events")
+        assert not [each.refused for each in posters if each.refused]
+
+    await in_thread(scene)
+
+
+async def test_a_node_joins_again_and_takes_its_turn(cluster: Cluster, receiver: Receiver) -> None:
+    def scene() -> None:
+        one, other = cluster.pair()
+        target = one.made(f"{receiver.url}/x", "e.one")
+        assert one.ended() == 0
+        until(other.active, "the standby takes over")
+        one.log_file.unlink()
+        one.start()
+        until(one.stands_by, "the first stands by now")
+        assert other.ended() == 0
+        one.post("1")
+        receiver.wait_count("/x", 1)
+        assert one.health(target)["queue"]["pending"] == 0
+
+    await in_thread(scene)
+
+
+async def test_of_two_standbys_one_takes_over(cluster: Cluster, receiver: Receiver) -> None:
+    def scene() -> None:
+        active, one = cluster.pair()
+        other = cluster.start()
+        until(other.stands_by, "the third stands by")
+        target = other.made(f"{receiver.url}/x", "e.one")
+        active.kill()
+        assert other.ask("GET", f"/destinations/{target}").status == 200
+        assert one.ask("GET", f"/destinations/{target}").status == 200
+        assert [one.active(), other.active()].count(True) == 1
+        until(lambda: roles_of(one) == ["ACTIVE", "STANDBY"], "the dead one is gone")
+
+    await in_thread(scene)
