@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from engine.nodes.liveness import NodeState
-from engine.nodes.records import NodeRow
+from engine.nodes.records import Active, NodeRow
 from storage.database.bridge import Bridge
 from storage.database.connection import Connection
 from storage.database.errors import (
@@ -171,3 +171,56 @@ async def test_a_beat_that_fails_in_any_way_is_no_loss_of_ownership(
     with pytest.raises(OwnershipLostError):
         await node.run(every_s=0.001)
     assert errors == []
+
+
+async def test_a_standby_beats_has_nothing_and_leaves(bridge: Bridge, node: Membership) -> None:
+    await node.beat()
+    ownership = Ownership()
+    standby = Membership(bridge, ownership, address="127.0.0.1:7")
+    active = await standby.stand_by()
+    assert active == Active(node.id, 1)
+    await node.beat()
+    found = row_of(node.liveness.rows, standby.id)
+    assert (found.address, found.active, found.locked, found.beat) == (
+        "127.0.0.1:7",
+        False,
+        True,
+        1,
+    )
+    await standby.leave()
+    await node.beat()
+    assert [row.id for row in node.liveness.rows] == [node.id]
+    await node.leave()
+    assert await standby.stand_by() is None, "nobody has the database"
+    assert await ownership.succeed(bridge.connection(UPKEEP), None)
+    await standby.beat()
+
+
+async def test_a_takeover_takes_nothing_from_a_node_that_beat_again_or_was_succeeded(
+    bridge: Bridge, node: Membership
+) -> None:
+    await node.beat()
+    upkeep, one, other = bridge.connection(UPKEEP), Ownership(), Ownership()
+    seen = await Membership(bridge, one).stand_by()
+    await node.beat()
+    assert await one.succeed(upkeep, seen) is None
+    await node.beat()
+    seen = await Membership(bridge, other).stand_by()
+    assert await one.succeed(upkeep, None) is None
+    assert await other.succeed(upkeep, seen)
+    assert await one.succeed(upkeep, seen) is None
+    assert not one.taken
+    with pytest.raises(OwnershipLostError):
+        await node.beat()
+
+
+async def test_a_standby_that_a_takeover_removed_writes_its_row_again(
+    bridge: Bridge, node: Membership
+) -> None:
+    standby = Membership(bridge, Ownership())
+    await standby.stand_by()
+    successor = Ownership()
+    await successor.take(bridge.connection(UPKEEP))
+    assert await standby.stand_by() == Active(successor.process, -1)
+    await standby.stand_by()
+    assert row_of(standby.liveness.rows, standby.id).beat == 1

@@ -157,7 +157,7 @@ async def test_a_start_gives_up_after_five_holders_that_nobody_could_end(
 ) -> None:
     tries: list[Connection] = []
 
-    async def held(_: Ownership, upkeep: Connection) -> int:
+    async def held(_: Ownership, upkeep: Connection, may_succeed: object) -> int:
         tries.append(upkeep)
         raise ContentionError("the rows are locked")
 

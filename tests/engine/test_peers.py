@@ -1,0 +1,123 @@
+"""Links between servers: the handshake, and the relay of a standby."""
+
+import socket
+from collections.abc import Mapping
+
+import pytest
+import trio
+import trio.testing
+
+from api.door.listener import listening_sockets
+from engine.peers.acceptor import accept_links
+from engine.peers.handshake import MAGIC, LinkError, accept, dial
+from engine.peers.relay import Relay
+from tests.patience import HANGS_S
+
+CLIENT = ("2001:db8::7", 4711)
+OLD, NEW = {b"old": b"o" * 32}, {b"new": b"n" * 32}
+
+
+async def shaken(dialler: Mapping[bytes, bytes], acceptor: Mapping[bytes, bytes]) -> object:
+    """Shake hands; return the client's address as the acceptor has it, or the acceptor's error."""
+    one, other = trio.testing.memory_stream_pair()
+    found: list[object] = []
+
+    async def answer() -> None:
+        async with other:
+            try:
+                found.append(await accept(other, acceptor))
+            except LinkError as error:
+                found.append(error)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(answer)
+        async with one:
+            await dial(one, dialler, CLIENT)
+    return found[0]
+
+
+async def test_two_ends_with_one_key_shake_hands() -> None:
+    assert await shaken(NEW, NEW) == CLIENT
+    assert await shaken(OLD | NEW, NEW | OLD) == CLIENT, "the rotation has not reached both"
+
+
+@pytest.mark.parametrize("acceptor", [OLD, {b"new": b"x" * 32}])
+async def test_an_end_without_the_key_is_refused(acceptor: Mapping[bytes, bytes]) -> None:
+    with pytest.RaisesGroup(LinkError):
+        await shaken(NEW, acceptor)
+
+
+async def test_an_acceptor_that_only_echoes_is_refused() -> None:
+    one, other = trio.testing.memory_stream_pair()
+
+    async def echo() -> None:
+        await other.send_all(MAGIC + bytes(32))
+        said = await other.receive_some(1024)
+        await other.send_all(said[34:66])  # the dialler's own proof
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(echo)
+        with pytest.raises(LinkError, match="master key"):
+            await dial(one, NEW, CLIENT)
+
+
+@pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n" * 8, bytes(80), b"\xff" * 80])
+async def test_a_stranger_is_refused(said: bytes) -> None:
+    one, other = trio.testing.memory_stream_pair()
+    await one.send_all(said)
+    await one.send_eof()
+    with pytest.raises(LinkError):
+        await accept(other, NEW)
+
+
+async def test_an_end_that_says_nothing_is_given_up(autojump_clock: trio.testing.MockClock) -> None:
+    one, _ = trio.testing.memory_stream_pair()
+    with pytest.raises(LinkError, match="in time"):
+        await dial(one, NEW, CLIENT)
+
+
+async def test_a_relay_carries_a_connection_and_ends_it_with_its_node() -> None:
+    send, adopted = trio.open_memory_channel[tuple[socket.socket, tuple[str, int]]](1)
+    relay = Relay(NEW)
+    (listener,) = listening_sockets("127.0.0.1", 0)
+    with trio.fail_after(HANGS_S), listener:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(relay.run, [listener])
+            links = await nursery.start(
+                accept_links, ("127.0.0.1", 0), NEW, lambda *link: send.send_nowait(link)
+            )
+            port = links[0].socket.getsockname()[1]
+            client = await trio.open_tcp_stream(*listener.getsockname()[:2])
+            await client.send_all(b"early")  # while no node is active
+            relay.aim("a", f"127.0.0.1:{port}")
+            sock, address = await adopted.receive()
+            assert address == client.socket.getsockname()[:2]
+            async with client, trio.SocketStream(trio.socket.from_stdlib_socket(sock)) as server:
+                assert await server.receive_some() == b"early"
+                await server.send_all(b"answer")
+                assert await client.receive_some() == b"answer"
+                await client.send_eof()
+                assert await server.receive_some() == b""
+                await server.send_all(b"last")
+                assert await client.receive_some() == b"last"
+                relay.aim("b", f"127.0.0.1:{port}")
+                assert await client.receive_some() == b""
+            nursery.cancel_scope.cancel()
+    assert relay.waiting == []
+
+
+async def test_a_client_of_whom_nothing_was_read_is_left_to_the_successor() -> None:
+    relay = Relay(NEW)
+    (listener,) = listening_sockets("127.0.0.1", 0)
+    with trio.fail_after(HANGS_S), listener:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(relay.run, [listener])
+            client = await trio.open_tcp_stream(*listener.getsockname()[:2])
+            await client.send_all(b"early")
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            nursery.cancel_scope.cancel()
+        ((sock, address),) = relay.waiting
+        assert address == client.socket.getsockname()[:2]
+        assert sock.recv(5) == b"early"
+        sock.close()
+        await client.aclose()
