@@ -10,7 +10,9 @@ from engine.model.read_models import Models
 Headers = list[tuple[bytes, bytes]]
 
 # What a page may send besides what every page may.
-ALLOWED = b"authorization, content-type, if-none-match, x-environment, x-request-id"
+ALLOWED = (
+    b"authorization, content-type, idempotency-key, if-none-match, x-environment, x-request-id"
+)
 # What a page may read of an answer besides what every page may.
 EXPOSED = b"retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id"
 # How long a browser need not ask again: twice a session. An origin that is taken off the list

@@ -27,6 +27,8 @@ from engine.ingest.ingest import Done, Reply
 from engine.model.errors import Refusal
 from engine.model.hops import HEADER as HOPS
 from engine.model.hops import Hops
+from engine.model.idempotency import HEADER as IDEMPOTENCY
+from engine.model.idempotency import read_key
 from engine.model.read_models import Credential, EnvironmentModel, Models
 
 PATHS = {b"/events": False, b"/events/batch": True}  # path: whether it takes a batch
@@ -41,9 +43,16 @@ class IngestPort(Protocol):
     """What takes a body on its way to a commit; see `engine.ingest.ingest.Ingest`."""
 
     def submit(
-        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
+        self,
+        environment: EnvironmentModel,
+        body: bytes,
+        batch: bool,
+        done: Done,
+        hops: int = 0,
+        key: str | None = None,
     ) -> None:
-        """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events."""
+        """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events.
+        `key`: the idempotency key of its one event, as the head states it."""
 
 
 class Admitted(Struct, gc=False):
@@ -57,6 +66,7 @@ class Admitted(Struct, gc=False):
     credential: Credential
     digest: bytes  # of the secret
     hops: int  # deliveries of this service that lie before its events
+    key: str | None  # the header Idempotency-Key
 
 
 class Answer(Struct, gc=False):
@@ -121,13 +131,14 @@ class Ingestion:
             workspace = admission.credential.workspace
             environment = self._environment(admission, named)
             hops = self.hops_of(fields)
+            key = _key(batch, fields)
             if length and not self.bodies.has_room(workspace, length):
                 raise no_room()
         except Refusal as refusal:
             raise with_allowance(refusal, allowance) from None
         credential = admission.credential
         return Admitted(
-            environment, workspace, allowance, batch, limit, credential, admission.digest, hops
+            environment, workspace, allowance, batch, limit, credential, admission.digest, hops, key
         )
 
     def hops_of(self, fields: Fields) -> int:
@@ -196,6 +207,17 @@ def with_allowance(refusal: Refusal, allowance: Allowance) -> AdmissionRefusal:
     )
     refused.allowance = allowance
     return refused
+
+
+def _key(batch: bool, fields: Fields) -> str | None:
+    value = fields.get(IDEMPOTENCY)
+    if value is not None and batch:
+        raise Refusal(
+            "invalid_request",
+            "the header Idempotency-Key is of a single event: give each event of a batch its "
+            "own idempotencyKey",
+        )
+    return read_key(value)
 
 
 def _named(query: bytes, fields: Fields) -> list[str]:

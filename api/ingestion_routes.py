@@ -80,7 +80,12 @@ class _Reception:
         waits for it any more."""
         admitted = self._admitted
         self._ingestion.ingest.submit(
-            admitted.environment, bytes(self._body), admitted.batch, self._done, admitted.hops
+            admitted.environment,
+            bytes(self._body),
+            admitted.batch,
+            self._done,
+            admitted.hops,
+            admitted.key,
         )
         self._submitted = True
 

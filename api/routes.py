@@ -101,6 +101,8 @@ class Route:
 
     `installation`: only keys of the installation's first workspace may ask for it.
 
+    `keyed`: the header Idempotency-Key stands for its body's `idempotencyKey`.
+
     `in_grace`: a key's former secret may ask for it, while it lives on after a rotation.
 
     `at_once`: its answer, where nothing has to be waited for and nobody known: the door gives it.
@@ -145,6 +147,7 @@ class Route:
     body_bytes: int = BODY_BYTES
     ingestion: bool = False
     installation: bool = False
+    keyed: bool = False
     in_grace: bool = True
     answer_headers: Mapping[str, str] = field(default_factory=dict)
     ability: Ability | None = None

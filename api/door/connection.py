@@ -273,7 +273,12 @@ class ClientConnection(Passing):
         self._due = FOREVER
         try:
             self._ingestion.ingest.submit(
-                admitted.environment, body, admitted.batch, self._replied, admitted.hops
+                admitted.environment,
+                body,
+                admitted.batch,
+                self._replied,
+                admitted.hops,
+                admitted.key,
             )
         except Exception:
             self._give_back()  # nobody else will; the reactor closes the connection

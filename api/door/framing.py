@@ -33,6 +33,7 @@ SINGLE = (
     b"content-type",
     b"expect",
     b"host",
+    b"idempotency-key",
     b"origin",
     b"transfer-encoding",
     b"x-environment",

@@ -153,7 +153,12 @@ class StreamRequest(StreamAnswering):
         self._submitted = True
         try:
             self._lane.ingestion.ingest.submit(
-                admitted.environment, body, admitted.batch, self._replied, admitted.hops
+                admitted.environment,
+                body,
+                admitted.batch,
+                self._replied,
+                admitted.hops,
+                admitted.key,
             )
         except Exception as error:  # one of the barriers: one request
             self._submitted = False

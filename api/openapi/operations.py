@@ -18,6 +18,7 @@ from api.openapi.words import EVENT, PATHS
 from api.routes import ANY_TYPE, JSON, Embed, Route
 from engine.core.vocabulary import Environment, Scope
 from engine.model.errors import STATUS_OF_CODE
+from engine.model.idempotency import PATTERN
 
 ANY_ROUTE = (400, 408, 413, 415, 429, 500, 503)
 CREDENTIAL = (401, 403)
@@ -25,6 +26,13 @@ NOT_MODIFIED = 304  # a success without content
 OCTETS = "application/octet-stream"
 _BYTES = {"type": "string", "description": "Bytes, as they are.", "example": "..."}
 _UUID = {"type": "string", "format": "uuid"}
+
+_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "The same as `idempotencyKey`. If both are sent and differ, the answer is 400.",
+    "schema": {"type": "string", "pattern": PATTERN},
+}
 
 
 class Operations:
@@ -103,6 +111,8 @@ class Operations:
             parameters.append({**parameter, "schema": sharing(property_)})
         if route.scopes is not None:
             parameters.append(_environment(route))
+        if route.keyed:
+            parameters.append(_KEY)
         return parameters
 
     def _named(self, route: Route, name: str, schema: dict[str, Any]) -> Any:

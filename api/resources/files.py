@@ -25,6 +25,8 @@ from engine.ingest.file_draft import FileInput
 from engine.model.errors import Refusal
 from engine.model.file_records import FILE_BYTES, FileFilter, FilePurpose, FileRecord, FileState
 from engine.model.hops import HEADER as HOPS
+from engine.model.idempotency import HEADER as IDEMPOTENCY
+from engine.model.idempotency import one_key, read_key
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
 from engine.model.words import Word, word
@@ -115,7 +117,12 @@ def view(call: Call, file: FileRecord) -> FileItem:
 async def upload(call: Call) -> FileReceipt:
     """Take a file."""
     hops = call.services.hops_of({HOPS: call.headers.get(HOPS.decode(), "").encode("latin-1")})
+    stated = call.headers.get(IDEMPOTENCY.decode())
+    key = None if stated is None else read_key(stated.encode())
     async with received(call) as (fields, content):
+        if key is not None:
+            one = one_key(fields.idempotency_key, key)
+            fields = fields.model_copy(update={"idempotency_key": one})
         receipt = await call.services.files.uploads.accept(call.number, fields, content, hops=hops)
     return {
         "id": receipt.file.id,
@@ -185,6 +192,7 @@ ROUTES = (
         body_schemas={MULTIPART: FORM},
         body_bytes=FILE_BYTES + OVERHEAD_BYTES,
         status=202,
+        keyed=True,
         codes=("schema_violation", "idempotency_mismatch", "loop_detected"),
         example={
             "fileName": "invoice-1042.txt",

@@ -67,12 +67,13 @@ ROUTES = (
         summary="Send an event",
         description="202 once the event and its deliveries are durable. After a 4xx or a 503 it was "
         "surely not accepted; after any other 5xx, or a broken connection, repeat it with the same "
-        "`idempotencyKey`.",
+        "`idempotencyKey`, or the same header `Idempotency-Key`.",
         tag=TAG,
         scopes=INGEST,
         embed=Embed.REFUSED,
         handler=None,
         body=EventInput,
+        keyed=True,
         responses={202: shapes.IngestResult},
         refusals=(404,),
         codes=("schema_violation", "idempotency_mismatch", "loop_detected"),
@@ -84,7 +85,8 @@ ROUTES = (
         name="ingestEvents",
         client=Method("events.send_batch", by_hand=True),
         summary="Send a batch of events",
-        description="One bad event rejects itself only; what is accepted becomes durable together.",
+        description="One bad event rejects itself only; what is accepted becomes durable together. Each "
+        "event has its own `idempotencyKey`: a header `Idempotency-Key` is a 400 here.",
         tag=TAG,
         scopes=INGEST,
         embed=Embed.REFUSED,

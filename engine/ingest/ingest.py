@@ -16,6 +16,7 @@ from engine.core.vocabulary import DeliveryKind, DeliveryOrigin
 from engine.files.attaching import NOTHING_ATTACHED, Attached, Attaching
 from engine.ingest.event_json import EVENT_BYTES, DecodedEvent, check_type, read_batch, read_event
 from engine.model.errors import Refusal
+from engine.model.idempotency import one_key
 from engine.model.identity import MAX_FANOUT, Identity, delivery_id
 from engine.model.json_members import MAX_DEPTH
 from engine.model.read_models import EnvironmentModel
@@ -89,16 +90,23 @@ class Ingest:
         self._large = FairSemaphore(1, 1, LARGE_WAITING)
 
     def submit(
-        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
+        self,
+        environment: EnvironmentModel,
+        body: bytes,
+        batch: bool,
+        done: Done,
+        hops: int = 0,
+        key: str | None = None,
     ) -> None:
-        """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events."""
+        """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events.
+        `key`: the idempotency key of its one event, where the request's head states it."""
         MARK.whom = environment.number
         if batch:
             self._spawn(self._guard, self._batch, done, environment.number, (body, hops))
             return
         entry: Accepted | Unfinished
         try:
-            entry = self._accept(environment.number, body, MAX_DEPTH, hops)
+            entry = self._accept(environment.number, body, MAX_DEPTH, hops, key)
         except KeyedRefusal as refusal:
             self._spawn(self._guard, self._refused, done, environment.number, refusal)
             return
@@ -263,7 +271,9 @@ class Ingest:
             )
         )
 
-    def _accept(self, environment: int, body: bytes, max_depth: int, hops: int) -> Accepted:
+    def _accept(
+        self, environment: int, body: bytes, max_depth: int, hops: int, key: str | None = None
+    ) -> Accepted:
         """Read, check and route one event. Raises Refusal, and Unfinished."""
         if len(body) > EVENT_BYTES:
             raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
@@ -271,6 +281,8 @@ class Ingest:
         event = self._event(environment, given, payload)
         if hops:
             event.hops = hops
+        if key is not None:
+            event.idempotency_key = one_key(event.idempotency_key, key)
         return _accepted(event, self._choices(event))
 
     def _choices(self, event: Event) -> tuple[Choice, ...]:

@@ -321,8 +321,9 @@ class FakeIngest:
     """Accepts everything."""
 
     def submit(
-        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
-    ) -> None:
+        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done,
+        hops: int = 0, key: str | None = None,
+    ) -> None:  # fmt: skip
         done(Reply(202, orjson.dumps({"accepted": True})))
 
 

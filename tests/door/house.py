@@ -52,8 +52,9 @@ class FakeIngest:
         self.reply = Reply(202, b'{"id":"x","duplicate":false,"deliveries":1}')
 
     def submit(
-        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
-    ) -> None:
+        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done,
+        hops: int = 0, key: str | None = None,
+    ) -> None:  # fmt: skip
         if self.fault is not None:
             raise self.fault
         self.bodies.append(body)

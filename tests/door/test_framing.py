@@ -63,6 +63,7 @@ MALFORMED = {
     "two authorizations": head(b"Authorization: Bearer a", b"Authorization: Bearer b"),
     "two content types": head(b"Content-Type: a/b", b"Content-Type: c/d"),
     "two environments": head(b"X-Environment: A", b"x-environment: B"),
+    "two idempotency keys": head(b"Idempotency-Key: a", b"idempotency-key: a"),
     "folded field": head(b"A: b\r\n c"),
     "folded by tab": head(b"A: b\r\n\tc"),
     "first field folded": b"GET / HTTP/1.1\r\n Host: a\r\n\r\n",

@@ -64,6 +64,7 @@ REFUSED: dict[str, Fields] = {
     "an expectation nobody knows": [("expect", "200-ok")],
     "two credentials": [OWN[0]],
     "two types": [OWN[1]],
+    "two idempotency keys": [("idempotency-key", "a"), ("idempotency-key", "a")],
     "two environments": [("x-environment", "DEVELOPMENT"), ("x-environment", "DEVELOPMENT")],
     "two origins": [("origin", "http://a"), ("origin", "http://a")],
     "a list of fields that is too long": [("x-a", "b" * 4_000)] * (MAX_HEAD // 4_000 + 1),

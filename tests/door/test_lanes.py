@@ -128,6 +128,27 @@ CASES: dict[str, tuple[str, Fields, bytes, int, str | None]] = {
         400,
         "invalid_request",
     ),
+    "a key in the head": (
+        "/events",
+        [bearer(INGEST), JSON, ("idempotency-key", "k")],
+        EVENT,
+        202,
+        None,
+    ),
+    "an empty key in the head": (
+        "/events",
+        [bearer(INGEST), JSON, ("idempotency-key", "")],
+        EVENT,
+        400,
+        "invalid_request",
+    ),
+    "a key in the head of a batch": (
+        "/events/batch",
+        [bearer(INGEST), JSON, ("idempotency-key", "k")],
+        EVENT,
+        400,
+        "invalid_request",
+    ),
     "no credential": ("/events", [JSON], EVENT, 401, "unauthorized"),
     "unknown credential": ("/events", [bearer(b"ang_dev_no"), JSON], EVENT, 401, "unauthorized"),
     "basic credential": (

@@ -84,8 +84,9 @@ class Neighbour(_Reactor):
         self._exchanges: list[StreamExchange] = []
 
     def submit(
-        self, _environment: EnvironmentModel, body: bytes, _batch: bool, done: Done, _hops: int = 0
-    ) -> None:
+        self, _environment: EnvironmentModel, body: bytes, _batch: bool, done: Done,
+        _hops: int = 0, key: str | None = None,
+    ) -> None:  # fmt: skip
         self.bodies.append(body)
         if self._waits:
             self._held.append(done)

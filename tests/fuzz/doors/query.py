@@ -33,8 +33,9 @@ HOUSE = make_models()
 
 class _Nowhere:
     def submit(
-        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
-    ) -> None:
+        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done,
+        hops: int = 0, key: str | None = None,
+    ) -> None:  # fmt: skip
         raise AssertionError("a head alone submits nothing")
 
 

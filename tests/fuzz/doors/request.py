@@ -142,8 +142,9 @@ class _Ingest:
         self._seen = seen
 
     def submit(
-        self, _environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
-    ) -> None:
+        self, _environment: EnvironmentModel, body: bytes, batch: bool, done: Done,
+        hops: int = 0, key: str | None = None,
+    ) -> None:  # fmt: skip
         path = b"/events/batch" if batch else b"/events"
         self._seen.append(Request("ingested", b"POST", path, body))
         done(REPLY)

@@ -1,0 +1,47 @@
+"""The header Idempotency-Key, over the whole server: it is the idempotencyKey of the body."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.house import Caller
+
+EVENT: dict[str, Any] = {"eventType": "order.paid", "payload": {"id": 1}}
+FILE: dict[str, Any] = {"source": {"kind": "INLINE", "uri": "data:text/plain,hello"}}
+
+
+@pytest.mark.parametrize(("path", "body"), [("/events", EVENT), ("/files", FILE)])
+async def test_the_header_is_the_key_of_the_body(
+    api: Caller, path: str, body: dict[str, Any]
+) -> None:
+    first = await api("POST", path, body, headers={"Idempotency-Key": "k-1"})
+    assert (first.status, first.json["duplicate"]) == (202, False), first
+    for more, headers in (
+        ({}, {"Idempotency-Key": "k-1"}),
+        ({"idempotencyKey": "k-1"}, {}),
+        ({"idempotencyKey": "k-1"}, {"Idempotency-Key": "k-1"}),
+    ):
+        again = await api("POST", path, {**body, **more}, headers=headers)
+        assert (again.json["id"], again.json["duplicate"]) == (first.json["id"], True)
+    other = await api("POST", path, body, headers={"Idempotency-Key": "k-2"})
+    assert other.json["duplicate"] is False
+
+
+@pytest.mark.parametrize(("path", "body"), [("/events", EVENT), ("/files", FILE)])
+async def test_a_header_that_differs_from_the_body_is_refused(
+    api: Caller, path: str, body: dict[str, Any]
+) -> None:
+    given = {**body, "idempotencyKey": "other"}
+    refused = await api("POST", path, given, headers={"Idempotency-Key": "k-3"})
+    assert (refused.status, refused.paths) == (400, ["idempotencyKey"])
+    for key in ("k" * 257, "a b", "\u00e4"):
+        refused = await api("POST", path, body, headers={"Idempotency-Key": key})
+        assert (key, refused.status, refused.paths) == (key, 400, ["Idempotency-Key"])
+    assert (await api("POST", path, given)).json["duplicate"] is False
+
+
+async def test_a_batch_with_the_header_is_refused(api: Caller) -> None:
+    body = {"events": [EVENT]}
+    refused = await api("POST", "/events/batch", body, headers={"Idempotency-Key": "k-4"})
+    assert (refused.status, refused.code) == (400, "invalid_request")
+    assert "its own idempotencyKey" in refused.json["message"]
