@@ -17,7 +17,7 @@ from engine.intake.entries import ArrivalPort, EntryQueue
 from engine.intake.environment_locks import NO_ENVIRONMENTS, EnvironmentLocks
 from engine.intake.group import IntakeStatistics, KnownAccounts, Twins, grouped, with_twins, written
 from engine.intake.pace import Pace
-from engine.intake.queue import IntakeQueue, environment_of
+from engine.intake.queue import IntakeQueue
 from engine.intake.untold import Untold
 from engine.model.identity import Identity
 from engine.ports import (
@@ -203,7 +203,7 @@ class Intake:
         )
         counts: dict[int, int] = {}
         for each in group:
-            environment = environment_of(each)
+            environment = each.environment
             counts[environment] = counts.get(environment, 0) + len(each.events)
         if not passed_over:
             pace.gathered(counts)
@@ -318,7 +318,7 @@ class Intake:
         events = submission.events
         log.warning(
             "request refused by the database",
-            environment=environment_of(submission),
+            environment=submission.environment,
             events=[event.id for event in events[:NAMED]],
             count=len(events),
             cause=type(error.__cause__).__name__,
@@ -330,7 +330,7 @@ class Intake:
         long, those with it."""
         log.warning(
             "requests refused, their rows are locked",
-            environments=sorted(set(map(environment_of, submissions))),
+            environments=sorted({each.environment for each in submissions}),
             count=len(submissions),
             cause=str(error),
         )

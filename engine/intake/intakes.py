@@ -10,7 +10,6 @@ from msgspec import structs
 from engine.intake.entries import EntryQueue
 from engine.intake.group import IntakeStatistics
 from engine.intake.intake import Intake
-from engine.intake.queue import environment_of
 from engine.submission.recent_senders import RecentSenders
 from engine.submission.submission import Submission
 
@@ -29,7 +28,7 @@ class Intakes:
 
     def submit(self, submission: Submission) -> None:
         """Queue a submission for a group, or refuse it at once."""
-        environment = environment_of(submission)
+        environment = submission.environment
         self.senders.sent(environment)
         large = submission.weight >= self._large_rows and self.senders.others_than(environment)
         # Without its connection, the second intake takes nothing.

@@ -37,21 +37,25 @@ class IntakeQueue:
         An empty queue has room for any submission. A request can be larger than the bounds, and would
         otherwise be refused for ever.
         """
-        environment = environment_of(submission)
-        weight, size = self.weight + submission.weight, self.size + submission.size
-        if self._of and (weight > self._most_weight or size > self._most_size):
-            return False
-        own_weight, own_size = self._of.get(environment, (0, 0))
-        if len(self._of) > (environment in self._of) or own_weight:
-            # The first submission of an environment finds room however large it is.
+        environment = submission.environment
+        weight, size = submission.weight, submission.size
+        of = self._of
+        if not of:
+            of[environment] = weight, size
+        else:
             free_weight = self._most_weight - self.weight
             free_size = self._most_size - self.size
+            if weight > free_weight or size > free_size:
+                return False
+            # The first submission of an environment finds room however large it is.
+            own_weight, own_size = of.get(environment, (0, 0))
             if own_weight > PORTION * free_weight or own_size > PORTION * free_size:
                 return False
+            of[environment] = own_weight + weight, own_size + size
         self._lines.put(environment, submission)
-        self._of[environment] = own_weight + submission.weight, own_size + submission.size
         self.events += len(submission.events)
-        self.weight, self.size = weight, size
+        self.weight += weight
+        self.size += size
         return True
 
     def others(self, than: Set[int]) -> bool:
@@ -111,8 +115,3 @@ class IntakeQueue:
         self.weight -= taken.weight
         self.size -= taken.size
         return taken
-
-
-def environment_of(submission: Submission) -> int:
-    """Return the environment of a submission: all of its events have the same."""
-    return submission.events[0].environment

@@ -7,16 +7,20 @@ import trio
 class Wake:
     """Owner of the call. A call that comes while the task works is not lost: its next `wait` returns."""
 
-    __slots__ = ("_called",)
+    __slots__ = ("_called", "_is_called")
 
     def __init__(self) -> None:
         self._called = trio.Event()
+        self._is_called = False
 
     def set(self) -> None:
         """Have the task look for work."""
-        self._called.set()
+        if not self._is_called:
+            self._is_called = True
+            self._called.set()
 
     async def wait(self) -> None:
         """Return once the call has been set. Only one task can wait."""
         await self._called.wait()
         self._called = trio.Event()
+        self._is_called = False

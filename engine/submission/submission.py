@@ -26,7 +26,16 @@ class Fate(Struct, frozen=True):
 class Submission:
     """The rows that one request commits together. The intake owns it until it calls `settle`."""
 
-    __slots__ = ("claims", "deliveries", "events", "files", "settle", "size", "weight")
+    __slots__ = (
+        "claims",
+        "deliveries",
+        "environment",
+        "events",
+        "files",
+        "settle",
+        "size",
+        "weight",
+    )
 
     def __init__(
         self,
@@ -37,6 +46,7 @@ class Submission:
         settle: Callable[[Fate], None],
         files: Sequence[FileRecord] = (),
     ) -> None:
+        self.environment = events[0].environment  # of all of them
         self.events = events
         self.deliveries = deliveries
         self.claims = claims

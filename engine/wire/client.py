@@ -19,6 +19,7 @@ from engine.runtime.reactor import Reactor
 from engine.runtime.timers import Timers
 from engine.settings import Settings
 from engine.wire.body import outbound_body
+from engine.wire.deadlines import Deadlines
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
 from engine.wire.exchange import OutboundExchange
@@ -82,6 +83,7 @@ class WireClient:
         self._wiring = Wiring(
             reactor=reactor,
             timers=timers,
+            deadlines=Deadlines(timers),
             clock=clock,
             guard=EgressGuard(settings.egress_allow),
             resolver=Resolver(lookup),

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
-from engine.runtime.timers import Timer, Timers
+from engine.wire.deadlines import Line
 from engine.wire.failure import RETRY_AFTER_STATUSES, WireError, judge, retry_after_s
 from engine.wire.origin import ReceiverOrigin
 from engine.wire.response import Response
@@ -35,14 +35,14 @@ class OutboundExchange:
 
     __slots__ = (
         "_done",
-        "_timeout_ms",
         "due",
         "holder",
+        "line",
         "origin",
         "replaced",
         "request",
         "started_at",
-        "timer",
+        "timeout_ms",
     )
 
     holder: Holder
@@ -61,13 +61,9 @@ class OutboundExchange:
         self.started_at = started_at
         self.due = due
         self.replaced = False  # its reused connection was dead, and it has got another
-        self._timeout_ms = timeout_ms
+        self.timeout_ms = timeout_ms
         self._done: Callable[[Outcome], None] | None = done
-        self.timer: Timer | None = None  # of its deadline
-
-    def watch(self, timers: Timers) -> None:
-        """Fail when the deadline has come."""
-        self.timer = timers.call_at(self.due, self.expire)
+        self.line: Line | None = None  # in which it waits for its deadline
 
     def judged(self, answer: Response, now: float) -> Outcome:
         """Return the outcome of a whole answer, at `now` in seconds since the epoch."""
@@ -108,8 +104,8 @@ class OutboundExchange:
     def report(self, outcome: Outcome) -> None:
         """Hand the outcome over and end."""
         done, self._done = self._done, None
-        if self.timer is not None:
-            self.timer.cancel()
+        if self.line is not None:
+            self.line.pop(self, None)
         if done is not None:
             del (
                 self.holder
@@ -119,13 +115,13 @@ class OutboundExchange:
     def forget(self) -> None:
         """End without a report, for a process that is going down."""
         self._done = None
-        if self.timer is not None:
-            self.timer.cancel()
+        if self.line is not None:
+            self.line.pop(self, None)
         self.holder.abandon(self)
 
     def expire(self) -> None:
         """Fail: the deadline has passed."""
         phase = self.holder.phase
         answer, now = self.holder.abandon(self)
-        words = f"no complete answer within {self._timeout_ms} ms (while {phase})"
+        words = f"no complete answer within {self.timeout_ms} ms (while {phase})"
         self.report(self.failed(WireError(ErrorCategory.TIMEOUT, words), answer, now))

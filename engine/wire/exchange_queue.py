@@ -65,7 +65,7 @@ class ExchangeQueue:
     def submit(self, exchange: OutboundExchange, *, beyond_limit: bool = False) -> None:
         """Begin an exchange, or queue it while its destination has enough under way."""
         exchange.origin = self._origin
-        exchange.watch(self.wiring.timers)
+        self.wiring.deadlines.watch(exchange)
         if beyond_limit or self._may_begin(exchange):
             self.busy += 1
             self.go(exchange)

@@ -8,6 +8,7 @@ import binascii
 import hashlib
 import secrets
 from collections.abc import Callable, Sequence
+from math import inf
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -25,25 +26,37 @@ Sign = Callable[[bytes], bytes]
 class Signer:
     """The signer of one destination version. A retired key signs too until it expires."""
 
-    __slots__ = ("_keys",)
+    __slots__ = ("_keys", "_others", "_sign", "_until")
 
     def __init__(self, keys: Sequence[SigningKey]) -> None:
         """Prepare `keys`, the current one first. Raises ValueError for a key of the wrong length."""
-        self._keys = tuple((key.expires_at, _prepare(key)) for key in keys)
+        self._keys = [(key.expires_at, _prepare(key)) for key in keys]
+        self._sign: Sign | None = None
+        self._others: list[Sign] = []
+        self._until = -inf  # when to look again which keys are valid
 
     def header(self, signed: bytes, now: float) -> bytes:
         """Return the value of `webhook-signature` over `signed`, which is `id.timestamp.body`.
 
         Raises ValueError where no key is valid at `now` (seconds since the epoch).
         """
-        signatures = [
-            sign(signed)
-            for expires_at, sign in self._keys
-            if expires_at is None or expires_at > now
-        ]
-        if not signatures:
+        if now >= self._until:
+            self._choose(now)
+        sign = self._sign
+        if sign is None:
             raise ValueError("the destination has no valid signing key")
-        return b" ".join(signatures)
+        signature = sign(signed)
+        for other in self._others:
+            signature += b" " + other(signed)
+        return signature
+
+    def _choose(self, now: float) -> None:
+        """Choose the keys that are valid at `now`, and until when they are."""
+        valid = [(at, sign) for at, sign in self._keys if at is None or at > now]
+        self._sign, self._others = None, []
+        if valid:
+            self._sign, *self._others = (sign for _, sign in valid)
+        self._until = min((at for at, _ in valid if at is not None), default=inf)
 
 
 def _prepare(key: SigningKey) -> Sign:

@@ -8,6 +8,7 @@ from engine.model.hops import Hops
 from engine.runtime.clock import Clock
 from engine.runtime.reactor import Reactor
 from engine.runtime.timers import Timers
+from engine.wire.deadlines import Deadlines
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
 from engine.wire.openings import Handshakes, Openings
@@ -54,6 +55,7 @@ class Wiring:
     idle: "IdleConnections"
     tls: ssl.SSLContext
     openings_destination: int  # connections of one destination that are being made at once
+    deadlines: Deadlines
     hops: Hops | None = None  # for the header of hops; None: no header
     origins: Origins = field(default_factory=Origins)
     alive: Alive = field(default_factory=Alive)

@@ -2,10 +2,20 @@
 
 from collections.abc import Sequence
 
+Headers = Sequence[tuple[bytes, bytes]]
 
-def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+
+def header_lines(headers: Headers) -> bytes:
     """Return a response's headers as they are stored."""
     return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+def lines_of_each(fields: Sequence[Headers]) -> list[bytes]:
+    """Return the headers of several responses as they are stored. Answers that a connection knows again
+    share theirs."""
+    different = {id(headers): headers for headers in fields}
+    stored = {key: header_lines(headers) for key, headers in different.items()}
+    return [stored[id(headers)] for headers in fields]
 
 
 def text_bytes(text: str | None) -> bytes | None:

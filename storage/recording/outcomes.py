@@ -21,7 +21,7 @@ from storage.counters.minutes import are_late, bind_minutes, minutes_clause
 from storage.database.columns import Arguments, Column, Rows, rows
 from storage.database.plan_refresh import KNOWN
 from storage.log.partitions import Partition, day_of
-from storage.log.responses import header_lines, text_bytes
+from storage.log.responses import lines_of_each, text_bytes
 from storage.ownership import SETTLE_OWNER
 from storage.recording.checkpoints import bind_checkpoints, checkpoint_clauses
 from storage.recording.singles import mark_singles
@@ -241,7 +241,7 @@ def _bind_attempts(arguments: Arguments, attempts: Sequence[tuple[Settlement, At
     arguments.shared([o.category for o in outcomes])
     arguments.shared([o.truncated for o in outcomes])
     arguments.shared([text_bytes(o.message) for o in outcomes])
-    arguments.shared([header_lines(o.headers) for o in outcomes])
+    arguments.shared(lines_of_each([o.headers for o in outcomes]))
     arguments.shared([o.body for o in outcomes])
     arguments.shared([o.logs for o in outcomes])
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus
 from storage.database.columns import Arguments, Column, rows
-from storage.log.responses import header_lines
+from storage.log.responses import lines_of_each
 from storage.recording.singles import (
     SINGLES_CLAUSE,
     SINGLES_CLAUSE_OF_SOME,
@@ -130,7 +130,7 @@ def bind_successes(
     attempts = [s.attempt for s in settlements if s.attempt is not None]
     deliveries = [s.delivery for s in settlements]
     outcomes = [a.outcome for a in attempts]
-    lines = [header_lines(outcome.headers) for outcome in outcomes]
+    lines = lines_of_each([outcome.headers for outcome in outcomes])
     inline = not any(
         a.number > 1 or len(line) + len(o.body) > INLINE_BYTES or o.truncated or o.logs is not None
         for a, o, line in zip(attempts, outcomes, lines, strict=True)

@@ -245,7 +245,7 @@ SIGNING = (
     mutant(
         "only the key before signs",
         "For a day after a rotation requests are signed by the former key alone.",
-        (Signer, "header", 'b" ".join(signatures)', "signatures[-1]"),
+        (Signer, "header", 'signature += b" " + other(signed)', "signature = other(signed)"),
         needs="rotate",
     ),
 )

@@ -1,0 +1,53 @@
+"""The deadlines of exchanges: a line for each timeout, in the order in which they come due.
+
+A line has one timer, of its first deadline. Most exchanges end long before theirs: to enter a line and to
+leave it costs a third of a timer.
+"""
+
+from collections import OrderedDict
+from functools import partial
+from typing import TYPE_CHECKING
+
+import trio
+
+from engine.runtime.timers import Timers
+
+if TYPE_CHECKING:
+    from engine.wire.exchange import OutboundExchange
+
+Line = OrderedDict["OutboundExchange", None]
+
+
+class Deadlines:
+    """Owner of the lines. An exchange leaves its line itself when it ends."""
+
+    __slots__ = ("_lines", "_timers")
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._lines: dict[int, Line] = {}  # by the timeout, in milliseconds
+
+    def watch(self, exchange: "OutboundExchange") -> None:
+        """Have an exchange expire at its `due`, unless it leaves its line before."""
+        timeout_ms = exchange.timeout_ms
+        line = self._lines.get(timeout_ms)
+        if line is None:
+            line = self._lines[timeout_ms] = OrderedDict()
+            self._set(exchange.due, timeout_ms)
+        line[exchange] = None
+        exchange.line = line
+
+    def _set(self, due: float, timeout_ms: int) -> None:
+        self._timers.call_at(due, partial(self._come, timeout_ms))
+
+    def _come(self, timeout_ms: int) -> None:
+        """Expire the first exchange of a line if it is due. The timers decide how many in a row."""
+        line = self._lines[timeout_ms]
+        if not line:
+            del self._lines[timeout_ms]
+            return
+        first = next(iter(line))
+        self._set(first.due, timeout_ms)
+        if first.due <= trio.current_time():
+            del line[first]
+            first.expire()
