@@ -15,7 +15,8 @@ from engine.model.errors import STATUS_OF_CODE, Detail
 CHALLENGE = "Bearer"  # what every 401 says in WWW-Authenticate, as RFC 9110 asks
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 # An id is looked up in logs, never trusted: a process's random prefix and a count are enough, and a
-# tenth of what the system's generator costs.
+# tenth of what the system's generator costs. The width is fixed, so that equal requests get answers of
+# equal length, however many came before.
 _PREFIX = secrets.token_hex(5)
 _COUNT = itertools.count(1)
 
@@ -26,7 +27,7 @@ def request_id_of(given: bytes | None) -> str:
         text = given.decode("latin-1")
         if _SANE_ID.fullmatch(text):
             return text
-    return f"{_PREFIX}-{next(_COUNT):x}"
+    return f"{_PREFIX}-{next(_COUNT):08x}"
 
 
 def envelope(code: str, message: str, request_id: str, details: Sequence[Detail] = ()) -> bytes:

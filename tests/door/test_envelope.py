@@ -34,6 +34,11 @@ def test_other_request_ids_are_replaced_by_unique_short_ones(given: bytes | None
     assert all(len(one) < 24 and request_id_of(one.encode()) == one for one in made)
 
 
+def test_request_ids_have_one_length() -> None:
+    """Else the answers to equal requests differ in length, each time the count gains a digit."""
+    assert {len(request_id_of(None)) for _ in range(300)} == {10 + 1 + 8}
+
+
 def test_budgets_are_global_and_per_workspace() -> None:
     budget = BodyBudget(10, 6)
     assert budget.draw("a", 6)
