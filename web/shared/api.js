@@ -1,0 +1,104 @@
+/** The client of the HTTP API. It gives JSON, exact text, or an ApiError, and keeps nothing but the token. */
+
+/** An answer that refuses, or no answer (status 0). */
+export class ApiError extends Error {
+  /**
+   * @param {number} status 0 where no answer came
+   * @param {{code?: string, message?: string, details?: {path: string, message: string}[], requestId?: string}} body
+   * @param {number | null} retryAfterS seconds after which the same request can succeed
+   */
+  constructor(status, body, retryAfterS) {
+    super(body.message ?? "");
+    this.status = status;
+    this.code = body.code ?? "";
+    this.details = body.details ?? [];
+    this.requestId = body.requestId ?? null;
+    this.retryAfterS = retryAfterS;
+  }
+}
+
+/**
+ * @typedef {Record<string, string | number | boolean | null | undefined>} Query
+ * @typedef {{query?: Query, body?: unknown, signal?: AbortSignal, text?: boolean}} Options
+ */
+
+/** Return `?a=b` of what is given; what is empty is left out. @param {Query} query */
+export function queryOf(query = {}) {
+  const kept = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return kept.length ? "?" + new URLSearchParams(kept.map(([name, value]) => [name, String(value)])) : "";
+}
+
+export class Api {
+  /**
+   * @param {{token: () => string | null, environment: () => string | null, unauthorized: () => void}} session
+   */
+  constructor(session) {
+    this.session = session;
+  }
+
+  /** @returns {Record<string, string>} */
+  headers() {
+    const token = this.session.token();
+    const environment = this.session.environment();
+    return {
+      ...(token ? { authorization: `Bearer ${token}` } : {}),
+      ...(environment ? { "x-environment": environment } : {}),
+    };
+  }
+
+  /** @param {string} path @param {Query} [query] @param {AbortSignal} [signal] */
+  get(path, query, signal) {
+    return this.call("GET", path, { query, signal });
+  }
+
+  /** @param {string} path @param {unknown} [body] */
+  post(path, body = {}) {
+    return this.call("POST", path, { body });
+  }
+
+  /** @param {string} path @param {unknown} body */
+  patch(path, body) {
+    return this.call("PATCH", path, { body });
+  }
+
+  /** @param {string} path */
+  delete(path) {
+    return this.call("DELETE", path, { body: {} });
+  }
+
+  /**
+   * @param {string} method @param {string} path @param {Options} [options] `text`: the answer's exact text
+   * @returns {Promise<any>}
+   */
+  async call(method, path, options = {}) {
+    const answer = await this.open(method, path, options);
+    const text = await answer.text();
+    return options.text ? text : text ? JSON.parse(text) : null;
+  }
+
+  /** Return a successful response, its body unread. Throws ApiError. @param {string} method @param {string} path @param {Options} options */
+  async open(method, path, { query, body, signal }) {
+    const headers = this.headers();
+    if (body !== undefined) headers["content-type"] = "application/json";
+    let answer;
+    try {
+      answer = await fetch(path + queryOf(query), {
+        method, headers, signal, credentials: "omit", cache: "no-store",
+        body: body === undefined ? undefined : JSON.stringify(body),
+      });
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw new ApiError(0, { code: "unreachable" }, 3);
+    }
+    if (answer.ok) return answer;
+    if (answer.status === 401) this.session.unauthorized();
+    const after = Number(answer.headers.get("retry-after"));
+    const refusal = await answer.json().catch(() => ({}));
+    const waits = answer.status === 429 || answer.status === 503;
+    throw new ApiError(
+      answer.status,
+      { requestId: answer.headers.get("x-request-id") ?? undefined, ...refusal },
+      waits ? Math.max(1, after || 2) : null,
+    );
+  }
+}

@@ -1,0 +1,66 @@
+/** Figures as people read them: shares, durations, sizes, times. */
+import { locale, number, t } from "./i18n.js";
+
+/** @param {number | null | undefined} share 0 to 1 */
+export function percent(share) {
+  if (share === null || share === undefined) return "–";
+  return number(share, { style: "percent", maximumFractionDigits: share > 0.99 && share < 1 ? 2 : share === 1 || share === 0 ? 0 : 1 });
+}
+
+/** @param {number | null | undefined} ms */
+export function duration(ms) {
+  if (ms === null || ms === undefined) return "–";
+  if (ms < 1000) return `${number(Math.round(ms))} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${number(seconds, { maximumFractionDigits: seconds < 10 ? 1 : 0 })} s`;
+  if (seconds < 3600) return `${number(Math.floor(seconds / 60))} min ${number(Math.round(seconds % 60))} s`;
+  if (seconds < 172800) return `${number(Math.floor(seconds / 3600))} h ${number(Math.floor((seconds % 3600) / 60))} min`;
+  return `${number(Math.floor(seconds / 86400))} d`;
+}
+
+/** @param {number | null | undefined} n in few characters: 4.8K */
+export function compact(n) {
+  return number(n, { notation: "compact", maximumFractionDigits: 1 });
+}
+
+/** @param {number | null | undefined} n a rate or count of a second */
+export function rate(n) {
+  return n === null || n === undefined ? "–" : number(n, { maximumFractionDigits: n < 10 ? 1 : 0 });
+}
+
+/** @param {string | number | Date} at @param {boolean} [seconds] */
+export function clock(at, seconds = true) {
+  return new Intl.DateTimeFormat(locale.value, { hour: "2-digit", minute: "2-digit", ...(seconds ? { second: "2-digit" } : {}) }).format(new Date(at));
+}
+
+/** Return a local date and time. @param {string | number} at */
+export function moment(at) {
+  const date = new Date(at);
+  const today = date.toDateString() === new Date().toDateString();
+  if (today) return clock(date);
+  return new Intl.DateTimeFormat(locale.value, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }).format(date);
+}
+
+const STEPS = /** @type {const} */ ([["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]]);
+
+/** Return how far a time is from now: "2 minutes ago". @param {string | number} at @param {number} [now] */
+export function ago(at, now = Date.now()) {
+  const seconds = Math.round((new Date(at).getTime() - now) / 1000);
+  if (Math.abs(seconds) < 2) return t("just now");
+  const [unit, size] = STEPS.find(([, each]) => Math.abs(seconds) >= each) ?? ["second", 1];
+  return new Intl.RelativeTimeFormat(locale.value, { numeric: "always", style: "narrow" }).format(Math.trunc(seconds / size), unit);
+}
+
+/** Shorten an id in its middle. @param {string} id */
+export function short(id) {
+  return id.length > 16 ? `${id.slice(0, 8)}…${id.slice(-4)}` : id;
+}
+
+/** Return a word of the API as people write it: `HTTP_5XX` is "HTTP 5xx". @param {string | null | undefined} word */
+export function words(word) {
+  if (!word) return "–";
+  const known = t(word);
+  if (known !== word) return known;
+  const text = word.replaceAll("_", " ").toLowerCase();
+  return text.replace(/^(http|dns|tls)\b/, (each) => each.toUpperCase()).replace(/^./, (each) => each.toUpperCase());
+}

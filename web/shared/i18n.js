@@ -1,0 +1,40 @@
+/** Texts and formats of the reader's language. The English text is the key; a catalogue translates it. */
+import { signal } from "../vendor/preact.js";
+
+const LOCALES = ["en", "de"];
+/** @type {Record<string, string>} */
+let catalogue = {};
+
+/** @type {import("../vendor/preact.js").Signal<string>} the language in use */
+export const locale = signal("en");
+
+/** Use a language; its catalogue is loaded once. Unknown languages mean English. @param {string} wanted */
+export async function useLocale(wanted) {
+  const found = LOCALES.includes(wanted.slice(0, 2)) ? wanted.slice(0, 2) : "en";
+  catalogue = found === "en" ? {} : (await import(`./i18n/${found}.js`)).default;
+  document.documentElement.lang = found;
+  locale.value = found;
+}
+
+/** Translate a text; `{name}` stands for a value. @param {string} text @param {Record<string, unknown>} [values] @returns {string} */
+export function t(text, values) {
+  void locale.value; // what shows a text is drawn anew in another language
+  const found = catalogue[text] ?? text;
+  return values ? found.replace(/\{(\w+)\}/g, (whole, name) => (name in values ? String(values[name]) : whole)) : found;
+}
+
+/** Translate a text that counts; `{n}` is the number. @param {string} one @param {string} other @param {number} n */
+export function tn(one, other, n, values = {}) {
+  const singular = new Intl.PluralRules(locale.value).select(n) === "one";
+  return t(singular ? one : other, { n: number(n), ...values });
+}
+
+/** @param {number | null | undefined} value @param {Intl.NumberFormatOptions} [options] */
+export function number(value, options) {
+  return value === null || value === undefined ? "–" : new Intl.NumberFormat(locale.value, options).format(value);
+}
+
+/** Return the language that the reader chose, or the browser's. */
+export function preferred() {
+  return localStorage.getItem("angarium.locale") ?? navigator.language;
+}
