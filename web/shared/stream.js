@@ -47,19 +47,19 @@ export async function readEvents(body, tell) {
 export function useStream(api, topics, query, handlers, again) {
   const current = useRef({ handlers, again });
   current.current = { handlers, again };
+  const opened = useRef(0);
   const still = paused.value || hidden.value;
   useEffect(() => {
     if (still) return undefined;
     const abort = new AbortController();
     let wait = FIRST_WAIT_MS;
     let timer = 0;
-    let opened = 0;
     const open = async () => {
       try {
         const answer = await api.open("GET", "/stream", { query: { topics, ...query }, signal: abort.signal });
         connection.value = "open";
         wait = FIRST_WAIT_MS;
-        if (opened++) current.current.again?.();
+        if (opened.current++) current.current.again?.();
         await readEvents(/** @type {any} */ (answer.body), (topic, data) => current.current.handlers[topic]?.(data));
       } catch (error) {
         if (abort.signal.aborted) return;

@@ -1,0 +1,116 @@
+/** The overview: is it fine now, what broke, where does it queue, what died, what changed. */
+import { h, html, useEffect, useState } from "../../vendor/preact.js";
+import { compact, percent, rate, words } from "../../shared/format.js";
+import { number, t, tn } from "../../shared/i18n.js";
+import { useResource } from "../../shared/resource.js";
+import { useStream } from "../../shared/stream.js";
+import { Chart } from "../../shared/ui/chart.js";
+import { Empty, Shell, Skeleton } from "../../shared/ui/empty.js";
+import { Failure } from "../../shared/ui/failure.js";
+import { Moment } from "../../shared/ui/moment.js";
+import { Spark } from "../../shared/ui/spark.js";
+import { State } from "../../shared/ui/state.js";
+import { Table } from "../../shared/ui/table.js";
+import { Head } from "../head.js";
+import { api, at } from "../session.js";
+
+const SHOWN = 12;
+const SECONDS = 60;
+
+/** @param {{items: any[] | null, counts: any}} props */
+function Verdict({ items, counts }) {
+  if (!items || !counts) return html`<p class="verdict quiet">${t("Looking…")}</p>`;
+  const failing = items.filter((each) => each.health.state === "FAILING").length;
+  const degraded = items.filter((each) => each.health.state === "DEGRADED").length;
+  const fine = !failing && !degraded && !counts.inDlq;
+  return html`<p class="verdict" role="status">
+    ${fine && h(State, { name: "HEALTHY", word: t("All is well.") })}
+    ${failing > 0 && h(State, { name: "FAILING", word: tn("{n} destination fails", "{n} destinations fail", failing) })}
+    ${degraded > 0 && h(State, { name: "DEGRADED", word: tn("{n} destination has trouble", "{n} destinations have trouble", degraded) })}
+    ${counts.openCircuits > 0 && html`<span>${tn("{n} circuit is open", "{n} circuits are open", counts.openCircuits)}</span>`}
+    ${counts.inDlq > 0 && html`<span>${tn("{n} dead letter waits for a decision", "{n} dead letters wait for a decision", counts.inDlq)}</span>`}
+    ${counts.retrying > 0 && html`<span class="quiet">${tn("{n} delivery is being retried", "{n} deliveries are being retried", counts.retrying)}</span>`}
+  </p>`;
+}
+
+/** @param {{name: string, value: string, unit?: string, href?: string}} props */
+function Figure({ name, value, unit, href }) {
+  const inside = html`<span class="name">${name}</span><span class="value">${value} ${unit && html`<span class="unit">${unit}</span>`}</span>`;
+  return href ? html`<a class="figure" href=${href}>${inside}</a>` : html`<div class="figure">${inside}</div>`;
+}
+
+/** @type {() => import("../../shared/ui/table.js").Column<any>[]} */
+const columns = () => [
+  { title: t("Destination"), on: "main", cell: (row) => html`<span title=${row.destination.name}>${row.destination.name}</span>` },
+  { title: t("State"), on: "side", width: "7rem", cell: (row) => h(State, { name: row.health.state }) },
+  { title: t("Waiting"), number: true, on: "end", width: "5rem", cell: (row) => number(row.health.queue.pending) },
+  { title: t("24 hours"), width: "9rem", cell: (row) => h(Spark, { points: row.series.map((/** @type {any} */ each) => ({ good: each.delivered, bad: each.failed })), label: t("{delivered} delivered, {failed} failed", row.totals) }) },
+  { title: t("Success"), number: true, width: "5rem", cell: (row) => percent(row.health.successRate) },
+  { title: t("Dead"), number: true, width: "4rem", cell: (row) => (row.inDlq ? html`<span class="tone-bad" style=${{ color: "var(--bad)" }}>${compact(row.inDlq)}${row.atLeast ? "+" : ""}</span>` : html`<span class="quiet">0</span>`) },
+  { title: t("Last error"), on: "sub", cell: (row) => html`<span class="cut quiet" title=${row.health.lastError ?? ""}>${row.health.state === "HEALTHY" || row.health.state === "IDLE" ? "" : row.health.lastError ?? ""}</span>` },
+];
+
+function Changes() {
+  const found = useResource((signal) => api.get("/audit-logs", { limit: 6 }, signal), []);
+  return html`<section class="panel"><header><h2>${t("Last changes")}</h2><a href=${at("/audit")}>${t("Audit log")}</a></header>
+    ${found.error && !found.data ? h(Failure, { error: found.error, retry: found.reload }) : !found.data ? h(Skeleton, { rows: 6 }) : html`<table class="table plain"><tbody>${found.data.items.map((/** @type {any} */ each) => html`<tr key=${each.id}>
+      <td><a class="opener" href=${at(`/audit?objectId=${each.objectId}`)}>${words(each.action.replace(".", " "))}</a></td><td class="number quiet">${h(Moment, { at: each.createdAt, relative: true })}</td></tr>`)}</tbody></table>`}
+  </section>`;
+}
+
+function FirstSteps() {
+  return h(Empty, { title: t("Nothing is delivered yet. Three commands to a first delivery:") }, [
+    h(Shell, { text: "angarium listen 9000" }),
+    h(Shell, { text: 'angarium destinations create --name "First" --url http://127.0.0.1:9000/' }),
+    h(Shell, { text: "angarium events send hello.world --payload '{\"hello\": \"world\"}'" }),
+    html`<a class="button primary" href=${at("/destinations?new=1")}>${t("Or create a destination here")}</a>`,
+  ]);
+}
+
+export function Page() {
+  const throughput = useResource((signal) => api.get("/observability/throughput", {}, signal), []);
+  const summaries = useResource((signal) => api.get("/destinations/summaries", { sort: "trouble", limit: SHOWN }, signal), []);
+  const counts = useResource((signal) => api.get("/observability/counts", {}, signal), []);
+  const [later, setLater] = useState(false);
+  const ready = throughput.data && summaries.data;
+  useEffect(() => { if (ready) setLater(true); }, [ready]);
+  const reload = () => { throughput.reload(); summaries.reload(); counts.reload(); };
+  useStream(api, "throughput,health,dlq", {}, {
+    throughput: (point) => throughput.set((old) => ({ ...old, ...point, accepted: point.accepted, series: [...old.series, point].slice(-SECONDS) })),
+    health: ({ items }) => summaries.set((old) => ({
+      ...old,
+      items: old.items.map((/** @type {any} */ each) => ({ ...each, health: items.find((/** @type {any} */ one) => one.destinationId === each.destination.id) ?? each.health })),
+    })),
+    dlq: () => counts.reload(),
+  }, reload);
+  const flow = throughput.data;
+  const series = flow?.series ?? [];
+  const last = series.at(-1);
+  const items = summaries.data?.items ?? null;
+  const values = (/** @type {string} */ name) => series.map((/** @type {any} */ each) => each[name]);
+  return html`${h(Head, { title: t("Overview"), live: true })}
+    ${h(Verdict, { items, counts: counts.data })}
+    ${throughput.error && h(Failure, { error: throughput.error, retry: throughput.reload })}
+    <section class="figures" aria-label=${t("Now")}>
+      ${h(Figure, { name: t("Accepted"), value: rate(last?.accepted), unit: t("a second") })}
+      ${h(Figure, { name: t("Delivered"), value: rate(last?.delivered), unit: t("a second") })}
+      ${h(Figure, { name: t("Failed for good"), value: rate(last?.failed), unit: t("a second") })}
+      ${h(Figure, { name: t("Waiting"), value: number(flow?.pending), href: at("/deliveries?status=PENDING") })}
+      ${h(Figure, { name: t("In flight"), value: number(flow?.inFlight), href: at("/pulse") })}
+      ${h(Figure, { name: t("Dead letters"), value: number(counts.data?.inDlq) + (counts.data?.atLeast ? "+" : ""), href: at("/dlq") })}
+    </section>
+    <section class="panel"><header><h2>${t("Destinations, worst first")}</h2><a href=${at("/destinations")}>${t("All destinations")}</a></header>
+      ${h(Table, { label: t("Destinations"), columns: columns(), rows: items, error: summaries.error, retry: summaries.reload, id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`), empty: h(FirstSteps, {}) })}
+    </section>
+    <div class="two">
+      <section class="panel"><header><h2>${t("The last minute")}</h2></header><div class="inside">${flow && h(Chart, {
+        times: values("at"), unit: t("per second"),
+        series: [
+          { name: t("Accepted"), tone: "muted", dashed: true, values: values("accepted") },
+          { name: t("Delivered"), tone: "accent", values: values("delivered") },
+          { name: t("Failed for good"), tone: "bad", values: values("failed") },
+        ],
+      })}</div></section>
+      ${later && h(Changes, {})}
+    </div>`;
+}

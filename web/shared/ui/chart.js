@@ -1,0 +1,44 @@
+/** A chart of a few lines over time, with axes that have units and a table for who can not see it. */
+import { html } from "../../vendor/preact.js";
+import { clock, compact } from "../format.js";
+import { t } from "../i18n.js";
+
+const WIDTH = 720;
+const LEFT = 44;
+
+/** Return a round number that is at least n. @param {number} n */
+function above(n) {
+  const base = 10 ** Math.floor(Math.log10(Math.max(n, 1)));
+  return [1, 2, 5, 10].map((each) => each * base).find((each) => each >= n) ?? n;
+}
+
+/**
+ * @param {{times: string[], series: {name: string, tone: string, dashed?: boolean, values: (number | null)[]}[], unit: string,
+ *   height?: number, seconds?: boolean}} props `tone`: a token such as `good`
+ */
+export function Chart({ times, series, unit, height = 160, seconds = true }) {
+  const most = above(Math.max(1, ...series.flatMap((each) => each.values.map((value) => value ?? 0))));
+  const bottom = height - 22;
+  const x = (/** @type {number} */ index) => LEFT + (index / Math.max(1, times.length - 1)) * (WIDTH - LEFT - 4);
+  const y = (/** @type {number} */ value) => bottom - (value / most) * (bottom - 10);
+  const path = (/** @type {(number | null)[]} */ values) => values.map((value, index) => (value === null ? "" : `${index && values[index - 1] !== null ? "L" : "M"}${x(index).toFixed(1)} ${y(value).toFixed(1)}`)).join("");
+  const ticks = times.length > 1 ? [0, Math.floor((times.length - 1) / 2), times.length - 1] : [];
+  return html`<figure class="chart">
+    <svg viewBox=${`0 0 ${WIDTH} ${height}`} aria-hidden="true">
+      ${[0, 0.5, 1].map((share) => html`<g>
+        <path d=${`M${LEFT} ${y(most * share)}H${WIDTH}`} stroke="var(--line)" vector-effect="non-scaling-stroke" />
+        <text x=${LEFT - 8} y=${y(most * share) + 4} text-anchor="end">${compact(most * share)}</text>
+      </g>`)}
+      ${series.map((each) => html`<path d=${path(each.values)} fill="none" stroke=${`var(--${each.tone})`} stroke-width="1.75" stroke-linejoin="round" stroke-dasharray=${each.dashed ? "5 3" : null} vector-effect="non-scaling-stroke" />`)}
+      ${ticks.map((index, place) => html`<text x=${x(index)} y=${height - 4} text-anchor=${["start", "middle", "end"][place]}>${clock(times[index], seconds)}</text>`)}
+    </svg>
+    <figcaption class="legend">
+      ${series.map((each) => html`<span><i class=${`tone-${each.tone}${each.dashed ? " dashed" : ""}`} style=${{ "--tone": `var(--${each.tone})` }} />${each.name}</span>`)}
+      <span>${unit}</span>
+    </figcaption>
+    <table class="unseen"><caption>${unit}</caption>
+      <thead><tr><th scope="col">${t("Time")}</th>${series.map((each) => html`<th scope="col">${each.name}</th>`)}</tr></thead>
+      <tbody>${times.map((at, index) => html`<tr><th scope="row">${clock(at, seconds)}</th>${series.map((each) => html`<td>${each.values[index] ?? "–"}</td>`)}</tr>`)}</tbody>
+    </table>
+  </figure>`;
+}

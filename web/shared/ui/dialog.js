@@ -1,0 +1,18 @@
+/** A modal dialog: the browser's own, so that Esc closes it and the focus stays inside. */
+import { html, useEffect, useRef } from "../../vendor/preact.js";
+import { t } from "../i18n.js";
+
+/** @param {{title: string, close: () => void, children?: any, footer?: any}} props */
+export function Dialog({ title, close, children, footer }) {
+  const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => {
+    const back = /** @type {HTMLElement | null} */ (document.activeElement);
+    element.current?.showModal();
+    return () => back?.focus();
+  }, []);
+  return html`<dialog class="dialog" ref=${element} aria-label=${title} onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
+    <header><h2>${title}</h2><button type="button" class="button bare" onClick=${close} aria-label=${t("Close")}>✕</button></header>
+    <div class="inside">${children}</div>
+    ${footer && html`<footer>${footer}</footer>`}
+  </dialog>`;
+}

@@ -1,0 +1,35 @@
+/** A state: a shape, a colour and a word, so that it can be read without colours. */
+import { h, html } from "../../vendor/preact.js";
+import { words } from "../format.js";
+import { t } from "../i18n.js";
+
+const SHAPES = {
+  disc: "M5 0a5 5 0 1 0 0 10A5 5 0 0 0 5 0Z",
+  half: "M5 0a5 5 0 1 0 0 10A5 5 0 0 0 5 0Zm0 1.5v7a3.5 3.5 0 0 1 0-7Z",
+  ring: "M5 0a5 5 0 1 0 0 10A5 5 0 0 0 5 0Zm0 1.6a3.4 3.4 0 1 1 0 6.8 3.4 3.4 0 0 1 0-6.8Z",
+  cross: "M1.6.2 5 3.6 8.4.2 9.8 1.6 6.4 5l3.4 3.4-1.4 1.4L5 6.4 1.6 9.8.2 8.4 3.6 5 .2 1.6Z",
+  wedge: "M5 .5 10 9.5H0Z",
+  bar: "M0 4h10v2H0Z",
+};
+/** @type {Record<string, [keyof typeof SHAPES, string]>} */
+const STATES = {
+  HEALTHY: ["disc", "good"], DELIVERED: ["disc", "good"], COMPLETED: ["disc", "good"], ACTIVE: ["disc", "good"],
+  CLOSED: ["disc", "good"], PUBLISHED: ["disc", "good"], ON: ["disc", "good"], live: ["disc", "good"],
+  DEGRADED: ["wedge", "warn"], RETRYING: ["wedge", "warn"], HALF_OPEN: ["wedge", "warn"], stale: ["wedge", "warn"],
+  FAILING: ["cross", "bad"], FAILED: ["cross", "bad"], OPEN: ["cross", "bad"], IN_DLQ: ["cross", "bad"],
+  DELIVERING: ["half", "info"], RUNNING: ["half", "info"], PENDING: ["ring", "info"],
+};
+
+/** @param {{name: string, word?: string}} props the state's name in the API; `word` replaces its text */
+export function State({ name, word }) {
+  const [shape, tone] = STATES[name] ?? (["IDLE", "DRAFT", "DRY_RUN"].includes(name) ? ["ring", "off"] : ["bar", "off"]);
+  return html`<span class=${`state tone-${tone}`}>
+    <svg viewBox="0 0 10 10" fill="currentColor" aria-hidden="true"><path fill-rule="evenodd" d=${SHAPES[shape]} /></svg>${word ?? words(name)}
+  </span>`;
+}
+
+/** How the page is fed, for its head. @param {{feed: string, at?: number | null}} props */
+export function FeedState({ feed }) {
+  const word = { live: t("Live"), paused: t("Paused"), stale: t("Connection lost"), still: t("Connecting") }[feed] ?? feed;
+  return h(State, { name: feed, word });
+}
