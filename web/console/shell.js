@@ -9,33 +9,11 @@ import { at, ended, environment, logout, segment, session } from "./session.js";
 /** @type {[string, () => Promise<any>][]} path, and the module of its page, whose `Page` is shown */
 const ROUTES = [
   ["/", () => import("./pages/overview.js")],
-  ["/pulse", () => import("./pages/pulse.js")],
-  ["/destinations", () => import("./pages/destinations.js")],
-  ["/destinations/:id", () => import("./pages/destination.js")],
-  ["/destinations/:id/:tab", () => import("./pages/destination.js")],
-  ["/events", () => import("./pages/events.js")],
-  ["/events/:id", () => import("./pages/event.js")],
-  ["/deliveries", () => import("./pages/deliveries.js")],
-  ["/deliveries/:id", () => import("./pages/delivery.js")],
-  ["/dlq", () => import("./pages/dlq.js")],
-  ["/replays", () => import("./pages/replays.js")],
-  ["/replays/:id", () => import("./pages/replay.js")],
-  ["/rules", () => import("./pages/rules.js")],
-  ["/schemas", () => import("./pages/schemas.js")],
-  ["/customers", () => import("./pages/customers.js")],
-  ["/customers/:externalId", () => import("./pages/customers.js")],
-  ["/audit", () => import("./pages/audit.js")],
-  ["/settings", () => import("./pages/settings.js")],
-  ["/signatures", () => import("./pages/signatures.js")],
-  ["/components", () => import("./pages/components.js")],
 ];
 
 /** The navigation: a group, its entries (path, title). @returns {[string, [string, string][]][]} */
 const menu = () => [
-  ["", [["/", t("Overview")], ["/pulse", t("Pulse")], ["/destinations", t("Destinations")]]],
-  [t("Traffic"), [["/events", t("Events")], ["/deliveries", t("Deliveries")], ["/dlq", t("Dead letters")], ["/replays", t("Replays")]]],
-  [t("Rules of the house"), [["/rules", t("Routing rules")], ["/schemas", t("Schemas")], ["/customers", t("Customers")]]],
-  [t("Workspace"), [["/audit", t("Audit log")], ["/settings", t("Settings")], ["/signatures", t("Signature checker")]]],
+  ["", [["/", t("Overview")]]],
 ];
 const NAMES = { DEVELOPMENT: "Development", STAGING: "Staging", PRODUCTION: "Production" };
 
@@ -66,8 +44,8 @@ function Side() {
       <ul>${entries.map(([to, title]) => html`<li><a href=${at(to === "/" ? "" : to)} aria-current=${here(to) ? "page" : null}>${title}</a></li>`)}</ul>`)}
     </nav>
     <div class="tail">
-      <div class="row"><select class="select" aria-label=${t("Theme")} onChange=${(/** @type {any} */ event) => useTheme(event.currentTarget.value)}>
-        ${[["", t("System")], ["light", t("Light")], ["dark", t("Dark")]].map(([word, text]) => html`<option value=${word} selected=${document.documentElement.dataset.theme === word}>${text}</option>`)}
+      <div class="choices"><select class="select" aria-label=${t("Theme")} onChange=${(/** @type {any} */ event) => useTheme(event.currentTarget.value)}>
+        ${[["", t("System theme")], ["light", t("Light")], ["dark", t("Dark")]].map(([word, text]) => html`<option value=${word} selected=${document.documentElement.dataset.theme === word}>${text}</option>`)}
       </select>
       <select class="select" aria-label=${t("Language")} onChange=${(/** @type {any} */ event) => { localStorage.setItem("angarium.locale", event.currentTarget.value); useLocale(event.currentTarget.value); }}>
         ${[["en", "English"], ["de", "Deutsch"]].map(([word, text]) => html`<option value=${word} selected=${locale.value === word}>${text}</option>`)}

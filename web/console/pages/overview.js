@@ -12,7 +12,7 @@ import { Spark } from "../../shared/ui/spark.js";
 import { State } from "../../shared/ui/state.js";
 import { Table } from "../../shared/ui/table.js";
 import { Head } from "../head.js";
-import { api, at } from "../session.js";
+import { api, at, environment } from "../session.js";
 
 const SHOWN = 12;
 const SECONDS = 60;
@@ -68,7 +68,7 @@ function FirstSteps() {
 }
 
 export function Page() {
-  const throughput = useResource((signal) => api.get("/observability/throughput", {}, signal), []);
+  const throughput = useResource((signal) => api.get("/observability/throughput", { environment: environment.value }, signal), []);
   const summaries = useResource((signal) => api.get("/destinations/summaries", { sort: "trouble", limit: SHOWN }, signal), []);
   const counts = useResource((signal) => api.get("/observability/counts", {}, signal), []);
   const [later, setLater] = useState(false);

@@ -1,0 +1,142 @@
+"""A small server of the console for its tests: the files of `web`, and behind it a real server's API.
+
+It gives the headers that the service gives, so that a page which they would stop does not pass here.
+"""
+
+import http.client
+import json
+import mimetypes
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+WEB = Path(__file__).parents[2] / "web"
+ASSETS = "/console/assets/tests"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+PASSED = ("authorization", "x-environment", "content-type", "accept", "idempotency-key")
+NEVER = "2099-01-01T00:00:00.000Z"
+
+
+class Front:
+    """The console of the API at `upstream` (host, port), on a port of 127.0.0.1 until closed."""
+
+    def __init__(self, upstream: tuple[str, int]) -> None:
+        self.upstream = upstream
+
+        class Handler(_Handler):
+            front: ClassVar[Front] = self
+
+        self._server = _Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A browser that closes a connection is nothing to tell."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    front: ClassVar[Front]
+
+    def handle_request(self) -> None:
+        """Answer a request: a page, a file, a session, or what the API answers."""
+        path = self.path.partition("?")[0]
+        if path.startswith(ASSETS + "/"):
+            self._file(WEB / path.removeprefix(ASSETS + "/"))
+        elif path == "/console/sessions":
+            self._session()
+        elif path == "/console" or path.startswith("/console/"):
+            page = (WEB / "console" / "index.html").read_text().replace("{assets}", ASSETS)
+            self._give(200, "text/html; charset=utf-8", page.encode())
+        else:
+            self._pass_on()
+
+    def __getattr__(self, name: str) -> Any:
+        """Every method of HTTP is answered in the same way."""
+        if name.startswith("do_"):
+            return self.handle_request
+        raise AttributeError(name)
+
+    def _file(self, path: Path) -> None:
+        if path.resolve().is_relative_to(WEB) and path.is_file():
+            kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+            self._give(200, kind, path.read_bytes())
+        else:
+            self._give(404, "text/plain", b"no such file")
+
+    def _session(self) -> None:
+        self._body()
+        if self.command == "DELETE":
+            self._give(204, "application/json", b"")
+            return
+        credential = self.headers.get("authorization", "")
+        with self._asked("GET", "/auth/context", {"authorization": credential}, None) as answer:
+            context: Any = json.loads(answer.read())
+        if answer.status == 200:
+            context = {
+                "token": credential.removeprefix("Bearer "),
+                "expiresAt": NEVER,
+                "environments": [context["environment"]],
+                "scope": context["scope"],
+            }
+        self._give(answer.status, "application/json", json.dumps(context).encode())
+
+    def _pass_on(self) -> None:
+        headers = {name: self.headers[name] for name in PASSED if name in self.headers}
+        try:
+            with self._asked(self.command, self.path, headers, self._body()) as answer:
+                self.send_response_only(answer.status)
+                for name, value in answer.getheaders():
+                    if name.lower() not in ("transfer-encoding", "connection", "content-length"):
+                        self.send_header(name, value)
+                self.end_headers()
+                while piece := answer.read1(65536):
+                    self.wfile.write(piece)
+                    self.wfile.flush()
+        except (OSError, http.client.HTTPException):
+            self.close_connection = True  # the server or the browser has gone
+
+    @contextmanager
+    def _asked(
+        self, method: str, path: str, headers: dict[str, str], body: bytes | None
+    ) -> Iterator[http.client.HTTPResponse]:
+        connection = http.client.HTTPConnection(*self.front.upstream, timeout=60)
+        try:
+            connection.request(method, path, body, headers)
+            with connection.getresponse() as answer:
+                yield answer
+        finally:
+            connection.close()
+
+    def _body(self) -> bytes | None:
+        length = int(self.headers.get("content-length") or 0)
+        return self.rfile.read(length) if length else None
+
+    def _give(self, status: int, kind: str, content: bytes) -> None:
+        self.send_response_only(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(content)))
+        self.send_header("content-security-policy", POLICY)
+        self.send_header("cache-control", "no-store")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is theirs
+        """Say nothing."""

@@ -1,0 +1,62 @@
+"""A browser, a server with something of everything, and pages that have signed in."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.browser.assets import Front
+from tests.browser.town import Town
+from tests.browser.window import Window, open_browser
+from tests.process.house import House
+from tests.process.receiver import Receiver
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Window]:
+    """Debian's Chromium. While it runs, its thread can run no other asyncio loop: hence one a module."""
+    if CHROMIUM is None:
+        message = "These tests need Chromium. On Debian and Ubuntu: apt install chromium"
+        if os.environ.get("CI"):
+            pytest.fail(message)
+        pytest.skip(message)
+    with open_browser(CHROMIUM) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def town() -> Iterator[Town]:
+    """A server whose tests leave what others look at as it is."""
+    folder = Path(tempfile.mkdtemp(prefix="angarium-town-"))
+    folder.chmod(0o755)
+    receiver = Receiver()
+    try:
+        with House(folder / "data") as house:
+            town = Town(house, receiver)
+            town.build()
+            yield town
+    finally:
+        receiver.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def front(town: Town) -> Iterator[Front]:
+    """The console of the town."""
+    front = Front(("127.0.0.1", town.house.port))
+    yield front
+    front.close()
+
+
+@pytest.fixture
+def window(browser: Window, front: Front, town: Town) -> Iterator[Window]:
+    """A window of the test's own, signed in with scope manage."""
+    with browser.another(front.url) as window:
+        window.sign_in(town.house.key)
+        yield window
+        window.search()

@@ -1,0 +1,67 @@
+"""Rules of the files in `web`: vendored bytes, texts in every language, lengths."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+WEB = Path(__file__).parents[2] / "web"
+OURS = sorted(
+    path
+    for path in WEB.rglob("*")
+    if path.suffix in (".js", ".css", ".html") and "vendor" not in path.parts
+)
+TEXT = re.compile(r'(?<![\w.])tn?\(\s*"((?:[^"\\]|\\.)*)"(?:,\s*"((?:[^"\\]|\\.)*)")?')
+ENTRY = re.compile(r'^  "((?:[^"\\]|\\.)*)": ?$|^  "((?:[^"\\]|\\.)*)": ', re.M)
+CATALOGUE = WEB / "shared" / "i18n" / "de.js"
+LONGEST = 400
+
+
+def texts() -> set[str]:
+    """Return every text that the pages show, as it is written in the source."""
+    found = set()
+    for path in OURS:
+        if path.suffix == ".js":
+            for match in TEXT.finditer(path.read_text()):
+                found |= {each for each in match.groups() if each}
+    return found
+
+
+def test_vendored_files_are_the_bytes_of_the_manifest() -> None:
+    manifest = json.loads((WEB / "vendor" / "vendor.json").read_text())["files"]
+    there = {
+        str(path.relative_to(WEB / "vendor")): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in (WEB / "vendor").rglob("*")
+        if path.is_file() and path.name != "vendor.json"
+    }
+    assert there == manifest
+
+
+def test_every_text_is_in_the_german_catalogue() -> None:
+    known = {one or two for one, two in ENTRY.findall(CATALOGUE.read_text())}
+    assert texts() - known == set()
+
+
+def test_a_translation_has_the_values_of_its_text() -> None:
+    pairs = re.findall(
+        r'^  "((?:[^"\\]|\\.)*)":\s+"((?:[^"\\]|\\.)*)",$', CATALOGUE.read_text(), re.M
+    )
+    value = re.compile(r"\{\w+\}")
+    assert len(pairs) > 20
+    assert [
+        text for text, said in pairs if sorted(value.findall(text)) != sorted(value.findall(said))
+    ] == []
+
+
+@pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(WEB)))
+def test_a_file_is_short(path: Path) -> None:
+    longest = 2000 if "i18n" in path.parts else LONGEST
+    assert len(path.read_text().splitlines()) <= longest
+
+
+def test_pages_hold_no_inline_script_or_style() -> None:
+    for path in WEB.rglob("*.html"):
+        page = path.read_text()
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\son\w+=|\sstyle=", page)

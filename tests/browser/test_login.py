@@ -1,0 +1,40 @@
+"""How a reader gets into the console, and what ends the visit."""
+
+from tests.browser.assets import Front
+from tests.browser.town import Town
+from tests.browser.window import Window
+
+
+def test_a_key_opens_the_overview_and_is_kept_nowhere(
+    browser: Window, front: Front, town: Town
+) -> None:
+    with browser.another(front.url) as window:
+        window.sign_in(town.house.key)
+        page = window.page
+        assert page.get_by_role("heading", level=1).inner_text() == "Overview"
+        assert page.evaluate("Object.keys(localStorage).length") == 0
+        assert page.evaluate("document.cookie") == ""
+        window.search()
+
+
+def test_an_unknown_key_is_refused_with_the_reason(browser: Window, front: Front) -> None:
+    with browser.another(front.url) as window:
+        page = window.page
+        page.goto(f"{front.url}/console")
+        page.get_by_label("API key").fill("ang_dev_unknown")
+        page.keyboard.press("Enter")
+        page.get_by_text("This key is not known").wait_for()
+
+
+def test_a_second_tab_is_signed_in_by_the_first(window: Window) -> None:
+    with window.page.context.expect_page() as opened:
+        window.page.get_by_role("link", name="Overview").first.click(button="middle")
+    opened.value.get_by_role("heading", name="Overview").wait_for()
+
+
+def test_signing_out_ends_the_visit_in_every_tab(window: Window) -> None:
+    second = window.page.context.new_page()
+    second.goto(f"{window.url}/console/dev")
+    second.get_by_role("heading", name="Overview").wait_for()
+    window.page.get_by_role("button", name="Sign out").click()
+    second.get_by_label("API key").wait_for()

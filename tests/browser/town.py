@@ -1,0 +1,104 @@
+"""A workspace with something of everything, for tests of the console and for looking at it.
+
+python -m tests.browser.town    # a server with it and its console, until Ctrl-C
+"""
+
+import signal
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.browser.assets import Front
+from tests.process.house import House
+from tests.process.receiver import Answer, Receiver, always, failing
+
+LONG = "Zentrale Auftragsverarbeitung für Zahlungseingangsbenachrichtigungen " * 4
+MARKUP = '<img src=x onerror="document.title=1">'
+EXACT = 123456789012345678901234567890
+TYPES = ("order.created", "order.paid", "invoice.finalised", "customer.updated")
+
+
+class Town:
+    """A server, a receiver and what was made there; names to ids in `ids`."""
+
+    def __init__(self, house: House, receiver: Receiver) -> None:
+        self.house, self.receiver = house, receiver
+        self.ids: dict[str, str] = {}
+
+    def destination(self, name: str, path: str, types: list[str], **more: Any) -> str:
+        """Make a destination with a rule; returns its id."""
+        body = {"name": name, "url": self.receiver.url + path, **more}
+        made = self.house.api("POST", "/destinations", body)
+        self.house.secrets.append(made["secret"])
+        self.ids[name] = str(made["id"])
+        rule = {"name": f"To {name}"[:200], "destinationId": made["id"], "eventTypes": types}
+        self.house.api("POST", "/routing-rules", rule)
+        return str(made["id"])
+
+    def build(self) -> None:
+        """Make destinations of each state, and their events."""
+        once: dict[str, object] = {"retrySchedule": []}
+        quick: dict[str, object] = {"retrySchedule": [1, 1, 1]}
+        receiver = self.receiver
+        receiver.behave("/gone", always(Answer(410)))
+        receiver.behave("/broken", always(Answer(500)))
+        receiver.behave("/slow", always(Answer(delay_s=0.3)))
+        receiver.behave("/shaky", failing(1, 503))
+        self.destination("Billing", "/billing", ["invoice.*", "order.paid"])
+        self.destination("Warehouse", "/warehouse", ["order.*"], delivery={"concurrency": 2})
+        self.destination("Partner API", "/broken", ["order.created"], delivery=once)
+        self.destination("Legacy CRM", "/gone", ["customer.*"], delivery=once)
+        self.destination("Search index", "/slow", ["order.*"], delivery={"concurrency": 1})
+        self.destination("Shaky mirror", "/shaky", ["order.paid"], delivery=quick)
+        self.destination(LONG[:250].strip(), "/long", ["never.*"])
+        for number in range(10):
+            self.destination(f"Region {number + 1}", f"/region/{number}", ["customer.updated"])
+        self.house.api(
+            "POST",
+            "/routing-rules",
+            {
+                "name": "Large orders",
+                "destinationId": self.ids["Billing"],
+                "eventTypes": ["order.created"],
+                "filter": "event.payload.total > 1000",
+            },
+        )
+        self.events(60)
+
+    def events(self, count: int) -> None:
+        """Post events of each type."""
+        now = int(time.time())
+        for number in range(count):
+            kind = TYPES[number % len(TYPES)]
+            payload = {"n": number, "total": number * 40, "exact": EXACT, "note": MARKUP, "at": now}
+            body = {
+                "eventType": kind,
+                "payload": payload,
+                "customerExternalId": f"acme-{number % 7}",
+                "correlationId": f"checkout-{number // 3}",
+            }
+            told = self.house.ask("POST", "/events", body)
+            assert told.status == 202, told
+
+
+def main() -> None:
+    """Serve a town until Ctrl-C."""
+    with tempfile.TemporaryDirectory(prefix="angarium-town-") as folder:
+        house = House(Path(folder) / "data")
+        Path(folder).chmod(0o755)
+        receiver = Receiver()
+        try:
+            with house:
+                town = Town(house, receiver)
+                town.build()
+                front = Front(("127.0.0.1", house.port))
+                print(f"{front.url}/console  key {house.key}", flush=True)
+                signal.sigwait({signal.SIGINT, signal.SIGTERM})
+                front.close()
+        finally:
+            receiver.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""A window of the browser, with its complaints: reports of the content policy, errors, foreign hosts."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+WIDE = (1440, 900)
+NARROW = (390, 844)
+HANGS_MS = 20_000
+# Where screenshots are kept: nowhere, unless this names a folder.
+SHOTS = os.environ.get("ANGARIUM_SCREENSHOTS")
+REPORTS = """
+addEventListener("securitypolicyviolation", (event) => {
+  console.error("policy: " + event.violatedDirective + " " + event.blockedURI + " " + event.sample);
+});
+"""
+
+
+class Window:
+    """A page of its own context, so without anything that another window has stored."""
+
+    def __init__(self, browser: Browser, url: str = "", page: Page | None = None) -> None:
+        self._browser, self.url = browser, url
+        self._page = page
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+
+    @property
+    def page(self) -> Page:
+        """The page that is shown."""
+        assert self._page is not None, "open another window first"
+        return self._page
+
+    @contextmanager
+    def another(
+        self,
+        url: str,
+        size: tuple[int, int] = WIDE,
+        *,
+        scheme: Any = "light",
+        locale: str = "en-GB",
+    ) -> Iterator["Window"]:
+        """Open a window that shares nothing with others."""
+        context = self._browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme=scheme,
+            locale=locale,
+            timezone_id="Europe/Berlin",
+            reduced_motion="reduce",
+        )
+        context.set_default_timeout(HANGS_MS)
+        context.add_init_script(REPORTS)
+        window = Window(self._browser, url, context.new_page())
+        page = window.page
+        page.on("console", lambda said: window.hear(said.type, said.text))
+        page.on("pageerror", lambda error: window.complaints.append(str(error)))
+        page.on("request", lambda request: window.requests.append(request.url))
+        try:
+            yield window
+        finally:
+            context.close()
+
+    def hear(self, kind: str, text: str) -> None:
+        """Keep what the page has complained about. That a request was refused is the page's to tell."""
+        if kind == "error" and "Failed to load resource" not in text:
+            self.complaints.append(text)
+
+    def search(self) -> None:
+        """Fail where the page complained, or asked another host."""
+        assert self.complaints == []
+        assert [each for each in self.requests if not each.startswith((self.url, "data:"))] == []
+
+    def open(self, path: str) -> Page:
+        """Open a page of the console and wait until it has loaded what it shows."""
+        self.page.goto(f"{self.url}/console/dev{path}")
+        self.settled()
+        return self.page
+
+    def settled(self) -> None:
+        """Wait until the page has a title and no skeleton."""
+        self.page.wait_for_function(
+            "document.querySelector('main h1') && !document.querySelector('.skeleton, [aria-busy=true]')"
+        )
+
+    def sign_in(self, key: str) -> None:
+        """Exchange a key for a session, as a reader does."""
+        self.page.goto(f"{self.url}/console")
+        self.page.get_by_label("API key").fill(key)
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_selector("main h1")
+
+    def shoot(self, name: str) -> None:
+        """Keep a screenshot, where ANGARIUM_SCREENSHOTS names a folder."""
+        if SHOTS:
+            Path(SHOTS).mkdir(parents=True, exist_ok=True)
+            self.page.screenshot(path=str(Path(SHOTS) / f"{name}.png"))
+
+    def overflow(self) -> int:
+        """Return by how many pixels the page is wider than the window."""
+        wide: int = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        return wide
+
+
+@contextmanager
+def open_browser(program: str) -> Iterator[Window]:
+    """Start a browser; its windows are made by `another`."""
+    # The service's bridge to asyncio has its own kind of loop, which Playwright can not nest in.
+    with mock.patch("asyncio.new_event_loop", asyncio.SelectorEventLoop):
+        started = sync_playwright()
+        playwright = started.__enter__()
+    try:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield Window(browser)
+        browser.close()
+    finally:
+        started.__exit__()
