@@ -19,7 +19,7 @@ from msgspec import Struct
 TELL_EVERY_S = 1.0  # between two lines of the log: a loop that is held for long has many such steps
 # The thread's CPU time is a call of the kernel, which costs as much as the rest of the watch: it is read
 # once in so long. The CPU of a longer step includes what the thread used in at most so long before it.
-CPU_EVERY_S = 0.001
+CPU_EVERY_S = 0.004
 FORGET = (
     10_000  # environments whose long steps are counted, some MB; past them the counts begin anew
 )

@@ -17,6 +17,9 @@ from engine.schemas.compiled import CompiledSchema, bound_compiling
 
 log = structlog.get_logger("angarium.schemas")
 COMPILED_BYTES = 8 << 20  # of the texts of schemas that stay compiled
+# A stored schema may exceed the bound on patterns so many times, since it may be older than the bound.
+# Its first event takes 0.2 s at worst, which harms less than events that nothing checks.
+STORED_TIMES = 10
 
 
 class SchemaCheck:
@@ -36,7 +39,7 @@ class SchemaCheck:
         """
         compiled = self._compiled
         if compiled is None:
-            compiled = self._compiled = self._compiler.compile(self)
+            compiled = self._compiler.compile(self, pause)
             pause()  # it takes milliseconds
         compiled.check(payload, pause)
 
@@ -44,6 +47,14 @@ class SchemaCheck:
     def compiled(self) -> bool:
         """True if it is compiled at the moment."""
         return self._compiled is not None
+
+    def use(self, compiled: CompiledSchema) -> bool:
+        """Take a compiled schema. Returns False where another event, which came while this one paused,
+        has brought one."""
+        if self._compiled is not None:
+            return False
+        self._compiled = compiled
+        return True
 
     def rest(self) -> None:
         """Drop the compiled schema; the next event compiles it again."""
@@ -59,13 +70,15 @@ class SchemaCompiler:
         self._compiled: deque[SchemaCheck] = deque()
         self._bytes = 0
 
-    def compile(self, check: SchemaCheck) -> CompiledSchema:
-        """Return the compiled schema of a check."""
+    def compile(self, check: SchemaCheck, pause: Callable[[], None] = no_pause) -> CompiledSchema:
+        """Return the compiled schema of a check, and have the check keep it. `pause` is called between
+        the steps."""
         schema = check.schema
         try:
             document = json.loads(schema.document)
-            bound_compiling(document)  # it may be older than a bound
-            compiled = CompiledSchema(document, schema.weight)
+            bound_compiling(document, STORED_TIMES)
+            pause()
+            compiled = CompiledSchema(document, schema.weight, pause)
         except Refusal as refusal:
             # It was compiled when it was made, so another version of the library refuses it, or a newer
             # bound. To refuse the tenant's events would do more harm than to accept them unchecked.
@@ -77,6 +90,8 @@ class SchemaCompiler:
                 action="create and activate a version of it that meets the bounds",
             )
             compiled = CompiledSchema(True, 1)
+        if not check.use(compiled):
+            return compiled
         self._compiled.append(check)
         self._bytes += len(schema.document)
         while self._bytes > self._most_bytes and len(self._compiled) > 1:

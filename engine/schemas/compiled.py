@@ -75,14 +75,22 @@ def judged(schema: Any) -> tuple["CompiledSchema", int]:
     return CompiledSchema(schema, weight), weight
 
 
-def bound_compiling(schema: Any) -> None:
-    """Raise Refusal 400 for a schema that takes seconds to compile, or to hold to the meta-schema."""
+def bound_compiling(schema: Any, times: int = 1) -> None:
+    """Raise Refusal 400 for a schema that takes long to compile, or to hold to the meta-schema.
+
+    `times`: how often the bound of its patterns may be exceeded.
+    """
     total = 0
     for pattern in patterns_of(schema):
         size = compiling_size(pattern)
         total += size
-        if size > PATTERN_SIZE or total > PATTERNS_SIZE:
+        if size > times * PATTERN_SIZE:
             raise invalid("schema", f"a pattern takes too long to compile: {pattern[:80]}")
+        if total > times * PATTERNS_SIZE:
+            raise invalid(
+                "schema",
+                "its patterns take too long to compile together: have fewer, or let them begin with ^",
+            )
     # The meta-schema has `uniqueItems`: a `required` of 2,700 long numbers took it 2 s.
     if price(named_in(schema), _OF_SCHEMAS, MAX_WORK) > MAX_WORK:
         raise invalid("schema", "has too many long numbers")
@@ -113,14 +121,18 @@ class CompiledSchema:
         "weight",
     )
 
-    def __init__(self, schema: Any, weight: int) -> None:
+    def __init__(self, schema: Any, weight: int, pause: Callable[[], None] = no_pause) -> None:
+        """`pause` is called between the steps, which take milliseconds each."""
         self.weight = max(weight, 1)
         # A value takes two bytes at least: up to here nothing needs to be counted.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
         self._schema = schema
         self._prices: Prices = prices(schema, self.weight)
+        pause()
         self._texts = text_prices(schema, self.weight)
+        pause()
         self._names = _names_complained_of(schema)
+        pause()
         self._validator = _validator(schema)
         self._outline: jsonschema_rs.Draft202012Validator | None = None  # made when first needed
 

@@ -2,8 +2,8 @@
 one.
 
 Compiling costs time and memory by the size with all repetitions written out, and `.{1,9999}` is nine
-characters long. Matching can follow several places of a pattern at once where the text is made for it;
-each character then takes 10 ns for each place.
+characters long. A unit of the size is a microsecond at most. Matching can follow several places of a
+pattern at once where the text is made for it; each character then takes 10 ns for each place.
 """
 
 import re
@@ -15,7 +15,14 @@ from msgspec import Struct
 from engine.schemas.places import objects_of
 
 PATTERN_SIZE = 5_000  # of one: some milliseconds to compile
-PATTERNS_SIZE = 20_000  # of a schema's together
+PATTERNS_SIZE = 20_000  # of a schema's together: 20 ms of the loop, which one call takes
+# Whatever the size, the library prepares each pattern that is more than plain text: it makes an automaton
+# and, to search for them, all texts with which a match can begin. Measured.
+PREPARED = 30
+BEGINNINGS = 250  # where a match can begin anywhere
+UNICODE_CLASS = (
+    200  # of \p{L} and the like: the tables of all scripts are read, beside `UNICODE_SIZE`
+)
 # The validator writes each `\d`, `\w`, `\s` and `\c` out, and reads the whole pattern anew each time: for
 # 2,500 of them it took 3 s. So many characters that are read anew take as long as a state; measured.
 READ_ANEW = 16
@@ -23,7 +30,9 @@ UNICODE_SIZE = 100  # of a class that spans scripts, such as \p{L} or a negated 
 REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
 CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_WRITTEN_OUT = dict.fromkeys("dDwWc", 10) | dict.fromkeys("sS", 70)  # to how many characters
+_ANCHORED = re.compile(r"\^(?![*+?{])")
+_PLAIN_TEXT = re.compile(r"\^?[\w \-/:@,;=]*\$?")  # what needs no automaton
+_WRITTEN_OUT = dict.fromkeys("dDwWc", 10) | dict.fromkeys("sS", 100)  # to how many characters
 _WIDE = re.compile(r"\\[pPDWS]|\[\^|[^\x00-\x7f]")
 A_UNIT = (
     8  # characters at one place that take as long as a unit of the weight, a tenth of a microsecond
@@ -69,10 +78,22 @@ def pattern_size(pattern: str) -> int:
 
 
 def compiling_size(pattern: str) -> int:
-    """Return the size of a pattern, and the work of writing its escapes out."""
-    written = [_WRITTEN_OUT[each] for each in _ESCAPE.findall(pattern) if each in _WRITTEN_OUT]
+    """Return the size of a pattern with the work of preparing it and of writing its escapes out."""
+    if _PLAIN_TEXT.fullmatch(pattern) is not None and pattern.isascii():
+        return pattern_size(pattern)
+    escapes = _ESCAPE.findall(pattern)
+    written = [_WRITTEN_OUT[each] for each in escapes if each in _WRITTEN_OUT]
     read = len(pattern) + pattern.count("(") + sum(written) // 2
-    return pattern_size(pattern) + len(written) * read // READ_ANEW
+    prepared = BEGINNINGS
+    if _ANCHORED.match(pattern) is not None and not _elements(pattern)[2]:
+        prepared = PREPARED
+    scripts = escapes.count("p") + escapes.count("P")
+    return (
+        pattern_size(pattern)
+        + prepared
+        + scripts * UNICODE_CLASS
+        + len(written) * read // READ_ANEW
+    )
 
 
 def patterns_of(schema: Any) -> Iterator[str]:

@@ -22,6 +22,32 @@ def test_a_pattern_that_is_written_out_and_read_anew_for_long_is_refused(escape:
     judged({"pattern": escape * 20})
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\d\d{}",
+        r"[0-9][0-9]{}",
+        r"[a]*\d\d{}",
+        r"^?\d\d{}",
+        r"^a|\d\d{}",
+        r"\p{{L}}{}",
+        r"^\s{}",
+        "(?i)ab{}",
+    ],
+)
+def test_many_short_patterns_that_take_long_to_prepare_are_refused(pattern: str) -> None:
+    """900 of two digits took 0.2 s in one call, which no other task can interrupt."""
+    named = {pattern.format(number): True for number in range(700)}
+    with pytest.raises(Refusal, match="take too long to compile together"):
+        judged({"patternProperties": named})
+    judged({"patternProperties": dict(list(named.items())[:30])})
+
+
+def test_many_anchored_patterns_and_plain_texts_are_cheap_to_prepare() -> None:
+    judged({"patternProperties": {f"^[a-z]{{2,8}}_{number}$": True for number in range(150)}})
+    judged({"patternProperties": {f"^x-{number}": True for number in range(900)}})
+
+
 def test_ordinary_patterns_are_cheap_to_compile() -> None:
     judged({"properties": {f"at{number}": {"pattern": INSTANT} for number in range(120)}})
     assert compiling_size("a" * 4_000 + r"\d") < PATTERN_SIZE
