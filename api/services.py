@@ -36,6 +36,7 @@ from engine.ingest.uploads import Uploads
 from engine.log.dead_letters import DeadLetterLog
 from engine.log.delivery_log import DeliveryLog, EventLog
 from engine.log.observability import AnalyticsStore, AuditLog, EnvironmentCounters, Troubles
+from engine.log.queues import QueueLog
 from engine.model.read_models import Models
 from engine.nodes.liveness import Liveness
 from engine.outbound.ports import TemplateStage
@@ -122,6 +123,7 @@ class Services:
     bodies: BodyBudget  # what requests hold in memory
     delivery_log: DeliveryLog
     event_log: EventLog
+    queues: QueueLog
     visibility: Visibility
     plans: Plans
     analytics: AnalyticsStore

@@ -35,6 +35,7 @@ from storage.dead_letters.listing import PostgresDeadLetterLog
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.log.deliveries import PostgresDeliveries
 from storage.log.events import PostgresEvents
+from storage.log.queues import PostgresQueues
 from storage.log.troubles import PostgresTroubles
 from storage.replays.jobs import PostgresJobs
 
@@ -128,6 +129,7 @@ def services_of(
         hops_of=ingestion.hops_of,
         delivery_log=deliveries,
         event_log=events,
+        queues=PostgresQueues(pages),
         visibility=visibility,
         plans=server.plans,
         analytics=PostgresAnalytics(server.bridge.pool, rollup.wanted),

@@ -25,6 +25,7 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.log.delivery_log import AttemptEntry, DeliveryEntry, DeliveryFilter
+from engine.log.waits import held_until
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso, iso_or_none
@@ -85,11 +86,18 @@ def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.Deli
         "dlqStatus": word_or_none(entry.dlq_status),
         "createdAt": created_at,
         "updatedAt": created_at if entry.updated_at_ms is None else iso(entry.updated_at_ms),
-        "nextAttemptAt": iso_or_none(entry.next_attempt_at_ms)
-        if status is DeliveryStatus.RETRYING
-        else None,
+        "nextAttemptAt": _next_attempt(call, entry) if status is DeliveryStatus.RETRYING else None,
         "deliveredAt": iso_or_none(entry.delivered_at_ms),
     }
+
+
+def _next_attempt(call: Call, entry: DeliveryEntry) -> str | None:
+    """Return when a delivery is tried again: not before what holds its destination ends."""
+    due_ms = entry.next_attempt_at_ms
+    health = call.services.directory.health(entry.destination).health
+    hold = None if health is None else health.hold
+    at = held_until(hold, None if due_ms is None else due_ms / 1000)
+    return None if at is None else iso(int(at * 1000))
 
 
 def attempt_view(attempt: AttemptEntry) -> shapes.Attempt:

@@ -86,8 +86,8 @@ _LANES = {
 def queue_statement(classes: int, lanes: str) -> str:
     """Return the text that reads a stretch of `classes` queues, merged by seq."""
     return _QUEUE.format(
-        stretch=_stretch(DELIVERY_COLUMNS + ", d.status", classes),
-        places=_stretch("d.seq", classes),
+        stretch=stretch(DELIVERY_COLUMNS + ", d.status", classes),
+        places=stretch("d.seq", classes),
         waiting=WAITING_COLUMNS,
         event=EVENT_OF,
         lanes=_LANES[lanes],
@@ -98,10 +98,12 @@ def queue_statement(classes: int, lanes: str) -> str:
 def passed_statement(classes: int) -> str:
     """Return the text that reads the first seq of each skipped lane of a stretch."""
     bound = " AND d.seq <= $7::bigint"
-    return _PASSED.format(stretch=_stretch("d.seq, d.lane, d.status", classes, bound))
+    return _PASSED.format(stretch=stretch("d.seq, d.lane, d.status", classes, bound))
 
 
-def _stretch(columns: str, classes: int, bound: str = "") -> str:
+def stretch(columns: str, classes: int, bound: str = "") -> str:
+    """Return the text of a stretch of queues, `EXAMINED` rows merged by seq. Parameters $1 environment,
+    $2 destination, $3 classes, $4 seq to begin after; `columns` speak of the rows as `d`."""
     queues = [
         _STRETCH.format(columns=columns, place=place, bound=bound, examined=EXAMINED)
         for place in range(1, classes + 1)

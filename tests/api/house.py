@@ -98,6 +98,7 @@ from storage.dead_letters.listing import PostgresDeadLetterLog
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.dead_letters.requeue import PostgresRequeue
 from storage.encryption.secretbox import SecretBox
+from storage.log.queues import PostgresQueues
 from storage.log.troubles import PostgresTroubles
 from storage.ownership import Ownership
 from storage.replays.jobs import PostgresJobs
@@ -495,6 +496,7 @@ class House:
             filter_failures=self.filter_failures,
             delivery_log=self.log,
             event_log=self.log,
+            queues=PostgresQueues(self.bridge.pool),
             visibility=Visibility(self.plans, self.clock.now),
             plans=self.plans,
             analytics=PostgresAnalytics(self.bridge.pool),

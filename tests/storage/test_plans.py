@@ -13,6 +13,7 @@ from engine.ports import SettleGroup
 from storage.backlog import reading as backlog
 from storage.database.connection import Connection
 from storage.database.profiles import LOG
+from storage.log import queues
 from storage.log.selection import select
 from storage.log.walk import id_bounds
 from storage.recording import outcomes
@@ -176,6 +177,25 @@ async def test_reading_back_follows_the_queue(world: World) -> None:
     for number, (what, (_, arguments, rows)) in enumerate(READS.items()):
         plan = await explain(connection, *arguments, name=f"read_{number}")
         assert most_rows(plan) <= rows + SLACK, f"{what}:\n{plan}"
+        assert "Seq Scan on deliveries" not in plan, what
+
+
+SEEN: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "lanes": (queues.LANES, (ENVIRONMENT, A, ALL, 0, [0, 4], False, 0, 21)),
+    "a place in a lane": (queues.OF_LANE, (ENVIRONMENT, A, ALL, 0, [0, 4], 1 << 30, "x")),
+    "a place in a class": (queues.OF_QUEUE, (ENVIRONMENT, A, STANDARD, 0, [0], 1 << 30)),
+}
+
+
+async def test_queues_are_shown_by_a_bounded_number_of_their_rows(world: World) -> None:
+    connection = world.bridge.connection(LOG)
+    for number, (sql, arguments) in enumerate(SEEN.values()):
+        await prepare(connection, sql, f"seen_{number}")
+        await explain(connection, *arguments, name=f"seen_{number}")
+    await load(world)
+    for number, (what, (_, arguments)) in enumerate(SEEN.items()):
+        plan = await explain(connection, *arguments, name=f"seen_{number}")
+        assert most_rows(plan) <= backlog.EXAMINED + SLACK, f"{what}:\n{plan}"
         assert "Seq Scan on deliveries" not in plan, what
 
 

@@ -124,4 +124,14 @@ PLAIN: tuple[Plain, ...] = (
         arguments=(("delivery_id", "ID"),),
         confirm="Cancel delivery {}?",
     ),
+    Plain(
+        "explain",
+        "deliveries.explain",
+        help=(
+            "Say why a delivery waits.\n\nLists every gate that keeps the delivery from being "
+            "sent now, with the instant at which it opens where that is known, its lane, and "
+            "its position there."
+        ),
+        arguments=(("delivery_id", "ID"),),
+    ),
 )

@@ -101,4 +101,25 @@ PLAIN: tuple[Plain, ...] = (
         help=("Show how a destination does."),
         arguments=(("destination_id", "ID"),),
     ),
+    Plain(
+        "lanes",
+        "destinations.lanes",
+        help=(
+            "List a destination's lanes.\n\nThe ordered lanes in which something waits, the one "
+            "with the oldest head first. A destination with ordering NONE has no lanes. The "
+            "destination's 5,000 oldest deliveries that are not settled are examined; where "
+            "there are more, `atLeast` is true."
+        ),
+        arguments=(("destination_id", "ID"),),
+        columns=(
+            Column("KIND", "kind"),
+            Column("KEY", "key"),
+            Column("DEPTH", "depth"),
+            Column("HEAD", "head.id"),
+            Column("STATUS", "head.status"),
+            Column("ERROR", "head.errorCategory"),
+            Column("UNTIL", "until"),
+        ),
+        paged=True,
+    ),
 )

@@ -11,7 +11,14 @@ from angarium.shapes.customers import (
     CustomerUse,
     QuotasDraft,
 )
-from angarium.shapes.deliveries import Attempt, Delivery, SentRequest
+from angarium.shapes.deliveries import (
+    Attempt,
+    Delivery,
+    DeliveryExplanation,
+    DeliveryLane,
+    DeliveryWait,
+    SentRequest,
+)
 from angarium.shapes.destinations import (
     ActorState,
     Analytics,
@@ -26,6 +33,7 @@ from angarium.shapes.destinations import (
     DestinationSummary,
     DestinationWithSecret,
     HourCounts,
+    Lane,
     OutcomeCounts,
     Queue,
     Signing,
@@ -162,11 +170,14 @@ __all__ = [
     "CustomerMayPatch",
     "CustomerUse",
     "Delivery",
+    "DeliveryExplanation",
     "DeliveryItem",
     "DeliveryKind",
+    "DeliveryLane",
     "DeliveryOptions",
     "DeliveryOptionsPatch",
     "DeliveryStatus",
+    "DeliveryWait",
     "Destination",
     "DestinationCounts",
     "DestinationDraft",
@@ -204,6 +215,7 @@ __all__ = [
     "JsonObject",
     "KeyDraft",
     "KeyKind",
+    "Lane",
     "Latency",
     "LoopHealth",
     "Node",

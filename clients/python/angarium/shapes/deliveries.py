@@ -36,6 +36,35 @@ class Attempt(TypedDict):
     logs: str | None
 
 
+class DeliveryLane(TypedDict):
+    """The lane of a delivery."""
+
+    key: str | None
+    kind: Literal["CUSTOMER", "CORRELATION", "SOURCE", "DESTINATION"]
+
+
+class DeliveryWait(TypedDict):
+    """One reason why a delivery is not sent."""
+
+    gate: Literal[
+        "DISABLED",
+        "LANE",
+        "SCHEDULE",
+        "RETRY_AFTER",
+        "CIRCUIT",
+        "RATE",
+        "CONCURRENCY",
+        "QUEUE",
+        "STORE",
+    ]
+    # Null where it is not known.
+    until: str | None
+    # A sentence for people.
+    detail: str
+    # LANE: the delivery that has to end first.
+    blockedBy: str | None
+
+
 class SentRequest(TypedDict):
     """The request as it was last sent, without its signature and with masked values."""
 
@@ -82,3 +111,17 @@ class Delivery(TypedDict):
     attempts: list[Attempt]
     # Where the attempts before these are listed; null: there are none.
     attemptsCursor: str | None
+
+
+class DeliveryExplanation(TypedDict):
+    """Why a delivery waits."""
+
+    deliveryId: str
+    status: DeliveryStatus
+    # Every gate that it has not passed. Empty: it is in flight, has ended or goes next.
+    waits: list[DeliveryWait]
+    # Null where its destination has no lanes.
+    lane: DeliveryLane | None
+    # How many waiting deliveries go before it in its lane, or else in its class. Null if it waits
+    # for its schedule only, does not wait, or is behind 5,000 others.
+    position: int | None

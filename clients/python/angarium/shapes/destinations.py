@@ -4,7 +4,7 @@
 from typing import Literal, NotRequired, TypedDict
 
 from angarium.shapes.page import JsonObject
-from angarium.shapes.shared import AnalyticsPoint, AnalyticsTotals, Latency
+from angarium.shapes.shared import AnalyticsPoint, AnalyticsTotals, DeliveryItem, Latency
 from angarium.shapes.words import (
     AnalyticsGranularity,
     AnalyticsPeriod,
@@ -105,6 +105,22 @@ class HourCounts(TypedDict):
     retried: int
     deadLettered: int
     at: str
+
+
+class Lane(TypedDict):
+    """Deliveries of one destination that are sent one after another."""
+
+    # What the events have in common; null for DESTINATION, the lane of ordering STRICT.
+    key: str | None
+    kind: Literal["CUSTOMER", "CORRELATION", "SOURCE", "DESTINATION"]
+    # Deliveries that wait in it, the head among them.
+    depth: int
+    # There may be more in `depth` than were counted.
+    atLeast: bool
+    # The delivery that has to end first. Null if it ended during this request.
+    head: DeliveryItem | None
+    # The earliest instant of the head's next attempt. Null: now, or not known.
+    until: str | None
 
 
 class OutcomeCounts(TypedDict):

@@ -7,7 +7,7 @@ from typing import Unpack
 from angarium.aio.resource import AsyncResource, follow_pages
 from angarium.calls import PAGE, Call, at, query_of
 from angarium.filters import DeliveryFilter
-from angarium.shapes import Attempt, Delivery, DeliveryItem, Page
+from angarium.shapes import Attempt, Delivery, DeliveryExplanation, DeliveryItem, Page
 
 
 class AsyncDeliveries(AsyncResource):
@@ -78,3 +78,11 @@ class AsyncDeliveries(AsyncResource):
         delivery has ended.
         """
         return await self._send(Call("POST", at("deliveries", delivery_id, "cancel"), body={}))
+
+    async def explain(self, delivery_id: str) -> DeliveryExplanation:
+        """Say why a delivery waits.
+
+        Lists every gate that keeps the delivery from being sent now, with the instant at
+        which it opens where that is known, its lane, and its position there.
+        """
+        return await self._send(Call("GET", at("deliveries", delivery_id, "explain")))

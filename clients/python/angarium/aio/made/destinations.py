@@ -18,6 +18,7 @@ from angarium.shapes import (
     DestinationPatch,
     DestinationSummary,
     DestinationWithSecret,
+    Lane,
     Page,
     SigningOptions,
     Success,
@@ -182,6 +183,18 @@ class AsyncDestinations(AsyncResource):
         return follow_pages(
             self._send, at("destinations", destination_id, "deliveries"), {"limit": PAGE}
         )
+
+    async def lanes(
+        self, destination_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Lane]:
+        """List a destination's lanes: one page.
+
+        The ordered lanes in which something waits, the one with the oldest head first. A
+        destination with ordering NONE has no lanes. The destination's 5,000 oldest deliveries
+        that are not settled are examined; where there are more, `atLeast` is true.
+        """
+        query = query_of({"limit": limit, "cursor": cursor})
+        return await self._send(Call("GET", at("destinations", destination_id, "lanes"), query))
 
     async def analytics(
         self,

@@ -6,7 +6,7 @@ from typing import Unpack
 
 from angarium.calls import PAGE, Call, at, query_of
 from angarium.filters import DeliveryFilter
-from angarium.shapes import Attempt, Delivery, DeliveryItem, Page
+from angarium.shapes import Attempt, Delivery, DeliveryExplanation, DeliveryItem, Page
 from angarium.sync.resource import Resource, follow_pages
 
 
@@ -78,3 +78,11 @@ class Deliveries(Resource):
         delivery has ended.
         """
         return self._send(Call("POST", at("deliveries", delivery_id, "cancel"), body={}))
+
+    def explain(self, delivery_id: str) -> DeliveryExplanation:
+        """Say why a delivery waits.
+
+        Lists every gate that keeps the delivery from being sent now, with the instant at
+        which it opens where that is known, its lane, and its position there.
+        """
+        return self._send(Call("GET", at("deliveries", delivery_id, "explain")))

@@ -1,0 +1,117 @@
+"""The queues of waiting deliveries as callers read them. Each read examines a bounded number of rows."""
+
+from typing import Any
+
+from engine.core.vocabulary import DeliveryClass, DeliveryStatus
+from engine.log.queues import LaneEntry, LaneKind, Lanes, Place, lane_of
+from storage.backlog.reading import EXAMINED, stretch
+from storage.database.bridge import Pool
+
+# Nothing unsettled is below it; at a destination without lanes, nothing PENDING.
+_LOW = """
+SELECT low_seq FROM destination_backlog WHERE environment = $1::integer AND destination = $2::uuid"""
+_COLUMNS = "d.seq, d.id, d.lane, d.status"
+_WAITING = [DeliveryStatus.PENDING, DeliveryStatus.RETRYING]
+_CLASSES = list(DeliveryClass)
+
+
+def _of_stretch(classes: int, select: str) -> str:
+    """Return a statement on a stretch of queues. $5 statuses; `waiting` are the rows that wait."""
+    return f"""
+WITH examined AS MATERIALIZED ({stretch(_COLUMNS, classes)}),
+waiting AS (SELECT * FROM examined WHERE status = ANY($5::smallint[]))
+{select}"""  # noqa: S608 - constants
+
+
+LANES = _of_stretch(
+    len(_CLASSES),
+    """
+SELECT (SELECT count(*) FROM examined) AS examined, l.*
+FROM (SELECT 1) one LEFT JOIN LATERAL (
+    SELECT CASE WHEN NOT $6::boolean THEN lane END AS lane, count(*) AS depth, min(seq) AS head_seq,
+        (array_agg(id::text ORDER BY seq))[1] AS head
+    FROM waiting WHERE $6 OR lane IS NOT NULL
+    GROUP BY 1 HAVING min(seq) > $7::bigint
+    ORDER BY head_seq LIMIT $8::integer
+) l ON true
+ORDER BY l.head_seq""",
+)
+_AHEAD = """
+SELECT count(*) FILTER (WHERE seq < $6::bigint) AS ahead, (array_agg(id::text ORDER BY seq))[1] AS head,
+    (SELECT coalesce(max(seq), 0) FROM examined) AS last, (SELECT count(*) FROM examined) AS examined
+FROM waiting"""
+OF_QUEUE = _of_stretch(1, _AHEAD)
+OF_LANE = _of_stretch(len(_CLASSES), _AHEAD + " WHERE $7::text IS NULL OR lane = $7")
+_ROW = """
+SELECT destination::text AS destination, seq, class, lane, status
+FROM deliveries WHERE environment = $1::integer AND id = $2::uuid"""
+
+
+class PostgresQueues:
+    """`engine.log.queues.QueueLog` on the pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def lanes(
+        self, environment: int, destination: str, *, strict: bool, after: int, limit: int
+    ) -> Lanes:
+        """Return lanes of a destination; see the port."""
+        low = await self._pool.fetch_row(_LOW, environment, destination)
+        if low is None:
+            return Lanes([], whole=True)
+        place = (environment, destination, _CLASSES, low["low_seq"] - 1)
+        rows = await self._pool.fetch(LANES, *place, _WAITING, strict, after, limit)
+        lanes = [_lane_entry(row, strict=strict) for row in rows if row["head"] is not None]
+        return Lanes(lanes, whole=rows[0]["examined"] < EXAMINED)
+
+    async def place(self, environment: int, delivery: str, *, ordered: bool, strict: bool) -> Place:
+        """Return the place of a waiting delivery; see the port."""
+        row = await self._pool.fetch_row(_ROW, environment, delivery)
+        if row is None or row["status"] not in _WAITING:
+            return Place()
+        kind, key = lane_of(row["lane"], strict=strict) if ordered else (None, None)
+        low = await self._pool.fetch_row(_LOW, environment, row["destination"])
+        after = 0 if low is None else low["low_seq"] - 1
+        if kind is not None:
+            found = await self._pool.fetch_row(
+                OF_LANE,
+                environment,
+                row["destination"],
+                _CLASSES,
+                after,
+                _WAITING,
+                row["seq"],
+                None if strict else row["lane"],
+            )
+        elif row["status"] == DeliveryStatus.PENDING:
+            found = await self._pool.fetch_row(
+                OF_QUEUE,
+                environment,
+                row["destination"],
+                [row["class"]],
+                after,
+                [DeliveryStatus.PENDING],
+                row["seq"],
+            )
+        else:
+            return Place()  # it waits for its time alone
+        assert found is not None
+        reached = found["examined"] < EXAMINED or found["last"] >= row["seq"]
+        return Place(
+            kind=kind,
+            key=key,
+            ahead=found["ahead"] if reached else None,
+            head=None if kind is None else found["head"],
+        )
+
+
+def _lane_entry(row: Any, *, strict: bool) -> LaneEntry:
+    kind, key = lane_of(row["lane"], strict=strict)
+    return LaneEntry(
+        kind=kind or LaneKind.DESTINATION,
+        key=key,
+        head=row["head"],
+        head_seq=row["head_seq"],
+        depth=row["depth"],
+    )
