@@ -35,6 +35,7 @@ from engine.filters.failures import FilterFailures
 from engine.ingest.uploads import Uploads
 from engine.log.dead_letters import DeadLetterLog
 from engine.log.delivery_log import DeliveryLog, EventLog
+from engine.log.finding import EventFinder
 from engine.log.observability import AnalyticsStore, AuditLog, EnvironmentCounters, Troubles
 from engine.log.queues import QueueLog
 from engine.model.read_models import Models
@@ -123,6 +124,7 @@ class Services:
     bodies: BodyBudget  # what requests hold in memory
     delivery_log: DeliveryLog
     event_log: EventLog
+    event_finder: EventFinder
     queues: QueueLog
     visibility: Visibility
     plans: Plans

@@ -149,6 +149,8 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.model.instants",
         "engine.log.dead_letters",
         "engine.log.delivery_log",
+        "engine.log.finding",
+        "engine.log.queues",
         "engine.files.ports",
         "engine.model.file_records",
         "engine.log.observability",

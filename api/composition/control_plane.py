@@ -26,6 +26,7 @@ from engine.outbound.trials import Trials
 from engine.plans.plans import Visibility
 from engine.routing.judge import EventJudge
 from storage.audit.log import PostgresAudit
+from storage.backlog.queues import PostgresQueues
 from storage.configuration.customers import Accounts
 from storage.counters.analytics import PostgresAnalytics
 from storage.counters.environments import PostgresEnvironmentCounters
@@ -35,7 +36,7 @@ from storage.dead_letters.listing import PostgresDeadLetterLog
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.log.deliveries import PostgresDeliveries
 from storage.log.events import PostgresEvents
-from storage.log.queues import PostgresQueues
+from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
 from storage.replays.jobs import PostgresJobs
 
@@ -130,6 +131,7 @@ def services_of(
         delivery_log=deliveries,
         event_log=events,
         queues=PostgresQueues(pages),
+        event_finder=PostgresEventFinder(pages),
         visibility=visibility,
         plans=server.plans,
         analytics=PostgresAnalytics(server.bridge.pool, rollup.wanted),

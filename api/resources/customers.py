@@ -1,15 +1,46 @@
 """Customers' accounts: what they are named, what they may use, and what they have."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from api.call import Call
+from api.pages import page, position
+from api.queries import PageQuery
 from api.routes import MANAGE, READ, Command, Embed, Method, Route
-from api.shapes.customers import Customer
+from api.shapes import Page
+from api.shapes.customers import Customer, CustomerItem
 from engine.control.customers import MOST, CustomerDraft
 from engine.control.views import quotas_document
 from engine.model.errors import Refusal
+from engine.model.identity import created_at_ms
+from engine.model.instants import iso
 from engine.model.quotas import CustomerAccount
 from engine.plans.plans import limits_of
 
 TAG = "Customers"
+LISTING = "/customers"
+# The table of the command that lists them.
+COLUMNS = (("CUSTOMER", "customerExternalId"), ("NAME", "name"), ("SINCE", "createdAt"))
+
+
+class CustomerQuery(PageQuery):
+    """Filters of customers."""
+
+    prefix: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        None, description="Customers whose customerExternalId begins so."
+    )
+
+
+def item_view(account: CustomerAccount) -> CustomerItem:
+    """Return an account as lists show it."""
+    return {
+        "customerExternalId": account.external_id,
+        "customerAccountId": account.id,
+        "name": account.name,
+        "quotas": quotas_document(account.quotas),
+        "createdAt": iso(created_at_ms(account.id)),
+    }
 
 
 async def view(call: Call, account: CustomerAccount) -> Customer:
@@ -20,10 +51,7 @@ async def view(call: Call, account: CustomerAccount) -> Customer:
     if used is None:
         raise Refusal("not_found", "no such customer")
     return {
-        "customerExternalId": account.external_id,
-        "customerAccountId": account.id,
-        "name": account.name,
-        "quotas": quotas_document(account.quotas),
+        **item_view(account),
         "limits": {
             "destinations": limits.destinations,
             "rules": limits.rules,
@@ -36,6 +64,24 @@ async def view(call: Call, account: CustomerAccount) -> Customer:
             "transforms": used.transforms,
         },
     }
+
+
+async def listing(call: Call) -> Page[CustomerItem]:
+    """List accounts by name."""
+    query = call.query_as(CustomerQuery)
+    after = position(LISTING, call.number, query.cursor)
+    found = await call.services.customer_store.page(
+        call.number, query.prefix or "", after, query.limit + 1
+    )
+    shown = found[: query.limit]
+    more = len(found) > len(shown)
+    return page(
+        [item_view(account) for account in shown],
+        LISTING,
+        call.number,
+        shown[-1].id if more else None,
+        lambda index: shown[index].id,
+    )
 
 
 async def get(call: Call) -> Customer:
@@ -53,6 +99,20 @@ async def put(call: Call) -> Customer:
 
 
 ROUTES = (
+    Route(
+        method="GET",
+        path="/customers",
+        name="listCustomers",
+        command=Command("customers list", COLUMNS),
+        client=Method("customers.list"),
+        summary="List customers",
+        description="In the order of `customerExternalId`, byte by byte.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=listing,
+        query=CustomerQuery,
+    ),
     Route(
         method="GET",
         path="/customers/{externalId}",

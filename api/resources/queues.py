@@ -14,7 +14,7 @@ from api.shapes.queues import DeliveryExplanation, DeliveryLane, Lane
 from engine.core.health import Hold
 from engine.core.vocabulary import Ordering
 from engine.log.delivery_log import DeliveryEntry, DeliveryFilter
-from engine.log.queues import LaneEntry, Place
+from engine.log.queues import LaneEntry, QueuePlace
 from engine.log.waits import held_until, waits_of
 from engine.model.configuration import DestinationRecord
 from engine.model.errors import Refusal
@@ -101,7 +101,7 @@ async def explain(call: Call) -> DeliveryExplanation:
     sent = deliveries.flying(call, [entry])
     shown = deliveries.item_view(call, entry, sent)
     if entry.status not in deliveries.UNSETTLED:
-        return _explanation(shown, Place())
+        return _explanation(shown, QueuePlace())
     record = await services.destination_store.get(call.number, entry.destination)
     ordering = Ordering.NONE if record is None else record.ordering
     place = await services.queues.place(
@@ -125,7 +125,7 @@ async def explain(call: Call) -> DeliveryExplanation:
     return found
 
 
-def _explanation(shown: shapes.DeliveryItem, place: Place) -> DeliveryExplanation:
+def _explanation(shown: shapes.DeliveryItem, place: QueuePlace) -> DeliveryExplanation:
     lane: DeliveryLane | None = None
     if place.kind is not None:
         lane = {"key": place.key, "kind": word(place.kind)}

@@ -7,6 +7,7 @@ from typing_extensions import TypedDict
 from engine.control.customers import QuotasDraft
 from engine.control.views import QuotasDocument
 from engine.drafts import DocumentedAs, Uuid, told
+from engine.model.instants import Timestamp
 
 
 class CustomerLimits(TypedDict):
@@ -26,12 +27,18 @@ class CustomerUse(TypedDict):
     transforms: int
 
 
-class Customer(TypedDict):
-    """A customer's account."""
+class CustomerItem(TypedDict):
+    """A customer's account, as lists show it."""
 
     customerExternalId: str
     customerAccountId: Uuid
     name: str | None
     quotas: Annotated[QuotasDocument, DocumentedAs(QuotasDraft)]
+    createdAt: Annotated[Timestamp, told("When something first named the customer.")]
+
+
+class Customer(CustomerItem):
+    """A customer's account."""
+
     limits: CustomerLimits
     used: CustomerUse

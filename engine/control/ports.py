@@ -177,6 +177,12 @@ class CustomerStore(Protocol):
     async def find(self, account: str) -> CustomerAccount | None:
         """Return an account of which anything was said, of whatever environment: for read models only."""
 
+    async def page(
+        self, environment: int, prefix: str, after: str | None, limit: int
+    ) -> list[CustomerAccount]:
+        """Return accounts whose customerExternalId begins with `prefix`, in the order of its bytes, after
+        that of the account `after`."""
+
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
         """Write the next version of name and quotas, if the present one is its predecessor."""
 

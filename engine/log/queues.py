@@ -28,14 +28,14 @@ class LaneEntry(Struct, frozen=True, kw_only=True):
     depth: int
 
 
-class Lanes(Struct, frozen=True):
+class LaneList(Struct, frozen=True):
     """Lanes in the order of their heads. `whole`: all that waits was examined."""
 
     items: list[LaneEntry]
     whole: bool
 
 
-class Place(Struct, frozen=True, kw_only=True):
+class QueuePlace(Struct, frozen=True, kw_only=True):
     """The place of a waiting delivery. `lane` is None if its destination has no lanes, or the event has
     no key. `ahead`: how many go before it in its lane, else in its class; None if it is further back
     than what was examined. `head`: of its lane."""
@@ -51,10 +51,12 @@ class QueueLog(Protocol):
 
     async def lanes(
         self, environment: int, destination: str, *, strict: bool, after: int, limit: int
-    ) -> Lanes:
+    ) -> LaneList:
         """Return lanes of an ordered destination whose heads have a seq above `after`."""
 
-    async def place(self, environment: int, delivery: str, *, ordered: bool, strict: bool) -> Place:
+    async def place(
+        self, environment: int, delivery: str, *, ordered: bool, strict: bool
+    ) -> QueuePlace:
         """Return the place of a waiting delivery; an empty one if it does not wait."""
 
 

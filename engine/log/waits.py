@@ -10,7 +10,7 @@ from msgspec import Struct
 from engine.core.health import CircuitState, Health, Hold, HoldReason
 from engine.core.vocabulary import DeliveryStatus
 from engine.log.delivery_log import DeliveryEntry
-from engine.log.queues import LaneKind, Place
+from engine.log.queues import LaneKind, QueuePlace
 
 
 class Gate(Enum):
@@ -27,7 +27,7 @@ class Gate(Enum):
     STORE = "outcomes cannot be recorded"
 
 
-class Wait(Struct, frozen=True, kw_only=True):
+class GateWait(Struct, frozen=True, kw_only=True):
     """One gate. `until_s`: seconds since the epoch, None if not known. `blocked_by`: a delivery's id."""
 
     gate: Gate
@@ -44,7 +44,9 @@ _HOLDS = {
 }
 
 
-def waits_of(entry: DeliveryEntry, place: Place, health: Health | None, now: float) -> list[Wait]:
+def waits_of(
+    entry: DeliveryEntry, place: QueuePlace, health: Health | None, now: float
+) -> list[GateWait]:
     """Return what a delivery waits for, empty if it is in flight, has ended, or can be sent now."""
     if entry.status not in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING):
         return []
@@ -54,7 +56,7 @@ def waits_of(entry: DeliveryEntry, place: Place, health: Health | None, now: flo
     due_s = None if entry.next_attempt_at_ms is None else entry.next_attempt_at_ms / 1000
     if entry.status is DeliveryStatus.RETRYING and due_s is not None and due_s > now:
         waits.append(
-            Wait(gate=Gate.SCHEDULE, detail=f"{_failure(entry)} The schedule sets the next attempt.",
+            GateWait(gate=Gate.SCHEDULE, detail=f"{_failure(entry)} The schedule sets the next attempt.",
                  until_s=due_s)
         )  # fmt: skip
     if health is not None:
@@ -62,10 +64,10 @@ def waits_of(entry: DeliveryEntry, place: Place, health: Health | None, now: flo
         if health.in_flight >= health.concurrency:
             slots = health.concurrency
             detail = f"{health.in_flight} attempts are under way, and concurrency is {slots}."
-            waits.append(Wait(gate=Gate.CONCURRENCY, detail=detail))
+            waits.append(GateWait(gate=Gate.CONCURRENCY, detail=detail))
     if place.kind is None and place.ahead:
         detail = f"{place.ahead} deliveries of its class go first."
-        waits.append(Wait(gate=Gate.QUEUE, detail=detail))
+        waits.append(GateWait(gate=Gate.QUEUE, detail=detail))
     order = list(Gate)
     return sorted(waits, key=lambda wait: order.index(wait.gate))
 
@@ -76,31 +78,31 @@ def held_until(hold: Hold | None, due_s: float | None) -> float | None:
     return until if due_s is None else max(due_s, until or due_s)
 
 
-def _behind(place: Place) -> Wait:
+def _behind(place: QueuePlace) -> GateWait:
     lane = "The destination's order is STRICT"
     if place.kind is not LaneKind.DESTINATION and place.kind is not None:
         lane = f"Its lane ({place.kind.name.lower()} {place.key!r}) is ordered"
-    return Wait(gate=Gate.LANE, detail=f"{lane}: another delivery goes first.",
+    return GateWait(gate=Gate.LANE, detail=f"{lane}: another delivery goes first.",
                 blocked_by=place.head)  # fmt: skip
 
 
-def _holds(health: Health) -> list[Wait]:
+def _holds(health: Health) -> list[GateWait]:
     """Return the wait of the longest hold, and that of the circuit beside it."""
     hold, waits = health.hold, []
     if hold is not None and hold.reason in _HOLDS:
         gate, detail = _HOLDS[hold.reason]
-        waits.append(Wait(gate=gate, detail=detail, until_s=hold.until))
+        waits.append(GateWait(gate=gate, detail=detail, until_s=hold.until))
     if health.circuit is CircuitState.OPEN:
         failures = health.consecutive_failures
         detail = (
             f"The circuit is open after {failures} failures in a row. One delivery probes next."
         )
-        waits.append(Wait(gate=Gate.CIRCUIT, detail=detail, until_s=health.next_probe_at))
+        waits.append(GateWait(gate=Gate.CIRCUIT, detail=detail, until_s=health.next_probe_at))
     elif health.circuit is CircuitState.HALF_OPEN:
         detail = (
             "The circuit is half open: one delivery probes, and the others wait for its outcome."
         )
-        waits.append(Wait(gate=Gate.CIRCUIT, detail=detail))
+        waits.append(GateWait(gate=Gate.CIRCUIT, detail=detail))
     return waits
 
 

@@ -18,6 +18,15 @@ _SELECT = """
 SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # those of which anything was said
 _GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
 _FIND = SELECT_CUSTOMERS + " WHERE s.account = $1::uuid"
+# In the order of bytes. No name goes on with the last character of Unicode twice.
+_PAGE = f"""
+    {_SELECT.format(join="LEFT JOIN")}
+    WHERE a.environment = $1::integer AND a.external_id COLLATE "C" >= $2::text
+      AND a.external_id COLLATE "C" < $2 || repeat(chr(1114111), 2)
+      AND ($3::uuid IS NULL OR a.external_id COLLATE "C" > (
+          SELECT external_id FROM customer_accounts WHERE environment = $1 AND id = $3))
+    ORDER BY a.external_id COLLATE "C" LIMIT $4::integer
+"""  # noqa: S608 - made of constants only
 # The first version finds no row, and no later one may be written over: whoever comes second reads again.
 _REPLACE = audited(
     """
@@ -84,6 +93,13 @@ class Customers:
         """Return an account of which anything was said, of whatever environment."""
         row = await self._pool.fetch_row(_FIND, account)
         return None if row is None else customer_account(row)
+
+    async def page(
+        self, environment: int, prefix: str, after: str | None, limit: int
+    ) -> list[CustomerAccount]:
+        """Return accounts whose names begin so, after that of an id."""
+        rows = await self._pool.fetch(_PAGE, environment, prefix, after, limit)
+        return [customer_account(row) for row in rows]
 
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
         """Write the next version, if the present one is its predecessor."""

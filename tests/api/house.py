@@ -88,6 +88,7 @@ from engine.settings import Settings
 from engine.templates.catalog import read_catalog
 from engine.templates.renderer import Renderer
 from storage.audit.log import PostgresAudit
+from storage.backlog.queues import PostgresQueues
 from storage.configuration.customers import Accounts
 from storage.configuration.store import ConfigurationTables
 from storage.counters.analytics import PostgresAnalytics
@@ -98,7 +99,7 @@ from storage.dead_letters.listing import PostgresDeadLetterLog
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.dead_letters.requeue import PostgresRequeue
 from storage.encryption.secretbox import SecretBox
-from storage.log.queues import PostgresQueues
+from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
 from storage.ownership import Ownership
 from storage.replays.jobs import PostgresJobs
@@ -497,6 +498,7 @@ class House:
             delivery_log=self.log,
             event_log=self.log,
             queues=PostgresQueues(self.bridge.pool),
+            event_finder=PostgresEventFinder(self.bridge.pool),
             visibility=Visibility(self.plans, self.clock.now),
             plans=self.plans,
             analytics=PostgresAnalytics(self.bridge.pool),

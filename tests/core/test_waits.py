@@ -13,7 +13,7 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.log.delivery_log import DeliveryEntry
-from engine.log.queues import LaneKind, Place, lane_of
+from engine.log.queues import LaneKind, QueuePlace, lane_of
 from engine.log.waits import Gate, held_until, waits_of
 
 NOW = 1_000.0
@@ -38,16 +38,16 @@ RETRYING = entry(
     status=DeliveryStatus.RETRYING, next_attempt_at_ms=1_060_000, error_category=ErrorCategory.DNS
 )
 OPEN = CircuitState.OPEN
-BEHIND = Place(kind=LaneKind.CUSTOMER, key="c1", ahead=3, head="other")
-CASES: list[tuple[DeliveryEntry, Place, Health | None, list[tuple[Gate, float | None]]]] = [
-    (entry(), Place(ahead=0), health(), []),
-    (entry(), Place(ahead=0), None, []),
-    (entry(), Place(ahead=2), health(), [(Gate.QUEUE, None)]),
+BEHIND = QueuePlace(kind=LaneKind.CUSTOMER, key="c1", ahead=3, head="other")
+CASES: list[tuple[DeliveryEntry, QueuePlace, Health | None, list[tuple[Gate, float | None]]]] = [
+    (entry(), QueuePlace(ahead=0), health(), []),
+    (entry(), QueuePlace(ahead=0), None, []),
+    (entry(), QueuePlace(ahead=2), health(), [(Gate.QUEUE, None)]),
     (entry(), BEHIND, health(), [(Gate.LANE, None)]),
     (entry(id="other"), BEHIND, health(), []),
-    (RETRYING, Place(), health(), [(Gate.SCHEDULE, 1_060.0)]),
-    (entry(status=DeliveryStatus.RETRYING, next_attempt_at_ms=1), Place(), health(), []),
-    (entry(), Place(), health(in_flight=4), [(Gate.CONCURRENCY, None)]),
+    (RETRYING, QueuePlace(), health(), [(Gate.SCHEDULE, 1_060.0)]),
+    (entry(status=DeliveryStatus.RETRYING, next_attempt_at_ms=1), QueuePlace(), health(), []),
+    (entry(), QueuePlace(), health(in_flight=4), [(Gate.CONCURRENCY, None)]),
     (
         RETRYING,
         BEHIND,
@@ -61,21 +61,21 @@ CASES: list[tuple[DeliveryEntry, Place, Health | None, list[tuple[Gate, float | 
     ),
     (
         entry(),
-        Place(),
+        QueuePlace(),
         health(hold=Hold(HoldReason.CIRCUIT), circuit=CircuitState.HALF_OPEN),
         [(Gate.CIRCUIT, None)],
     ),
-    (entry(), Place(), health(hold=Hold(HoldReason.STORE)), [(Gate.STORE, None)]),
-    (entry(), Place(), health(hold=Hold(HoldReason.RATE, 1_002.0)), [(Gate.RATE, 1_002.0)]),
-    (entry(), Place(), health(hold=Hold(HoldReason.DISABLED)), [(Gate.DISABLED, None)]),
-    (entry(status=DeliveryStatus.DELIVERED), Place(), health(hold=Hold(HoldReason.STORE)), []),
+    (entry(), QueuePlace(), health(hold=Hold(HoldReason.STORE)), [(Gate.STORE, None)]),
+    (entry(), QueuePlace(), health(hold=Hold(HoldReason.RATE, 1_002.0)), [(Gate.RATE, 1_002.0)]),
+    (entry(), QueuePlace(), health(hold=Hold(HoldReason.DISABLED)), [(Gate.DISABLED, None)]),
+    (entry(status=DeliveryStatus.DELIVERED), QueuePlace(), health(hold=Hold(HoldReason.STORE)), []),
 ]
 
 
 @pytest.mark.parametrize(("which", "place", "known", "expected"), CASES)
 def test_each_gate_that_is_closed_is_named(
     which: DeliveryEntry,
-    place: Place,
+    place: QueuePlace,
     known: Health | None,
     expected: list[tuple[Gate, float | None]],
 ) -> None:

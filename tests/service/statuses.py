@@ -138,6 +138,7 @@ BODIES: dict[str, Any] = {
 }
 # The path of a success, where it is not the thing that all cases share.
 TARGETS = {
+    "GET /lookup": "/lookup?q=x",
     "DELETE /destinations/{id}": "/destinations/{spare}",
     "POST /destinations/{id}/resume": "/destinations/{other}/resume",
     "DELETE /routing-rules/{id}": "/routing-rules/{spare_rule}",

@@ -177,6 +177,8 @@ async def worst(api: Caller, route: Route, path: str) -> list[Response]:
     """Return a route's answers to whatever makes them largest; of lists all pages."""
     if "/analytics" in path:
         return [await api("GET", f"{path}?period=7d&granularity=minute")]
+    if route.path == "/lookup":
+        return [await api("GET", f"{path}?q=%01")]
     if "limit" not in route.query.model_fields:
         return [
             await api("GET", path + ("?environment=DEVELOPMENT" if "throughput" in path else ""))

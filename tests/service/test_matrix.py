@@ -93,6 +93,7 @@ QUERIES: dict[Named, Callable[[Credential], str]] = {
     ("GET", "/observability/throughput"): lambda who: (
         "" if who.place is None else f"?environment={who.place[1].name}"
     ),
+    ("GET", "/lookup"): lambda _: "?q=c",
 }
 # What is 200 and empty for what does not exist.
 EMPTY: set[Named] = {("GET", "/schemas/types/{eventType}/versions")}

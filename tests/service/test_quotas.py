@@ -273,3 +273,30 @@ async def test_a_workspace_sets_the_quotas_of_one_customer(
     entries = (await api("GET", "/audit-logs?action=customer.update")).json["items"]
     assert [each["objectId"] for each in entries] == [account] * 2
     assert entries[1]["changes"]["name"] == {"from": None, "to": "Ada Ltd."}
+
+
+async def test_customers_are_listed_by_name_and_found_by_a_prefix(
+    house: ServiceHouse, api: Caller
+) -> None:
+    names = ["B", "a", "a%1", "a_2", "b", "\u00e4", "\U0001f600"]
+    for name in reversed(names):
+        await post(api, customerExternalId=name)
+    put = await api("PUT", "/customers/a", {"name": "Acme", "quotas": {"rules": 7}})
+    assert put.status == 200
+    page = (await api("GET", "/customers")).json
+    assert [each["customerExternalId"] for each in page["items"]] == names
+    one = page["items"][1]
+    assert (one["name"], one["quotas"]["rules"]) == ("Acme", 7)
+    assert {**put.json, **one} == put.json
+    found: list[str] = []
+    path = "/customers?limit=2"
+    while path:
+        page = (await api("GET", path)).json
+        found += [each["customerExternalId"] for each in page["items"]]
+        cursor = page["nextCursor"]
+        path = f"/customers?limit=2&cursor={cursor}" if cursor else ""
+    assert found == names
+    for prefix, expected in {"a": names[1:4], "a%25": ["a%1"], "a_": ["a_2"], "x": []}.items():
+        page = (await api("GET", f"/customers?prefix={prefix}")).json
+        assert [each["customerExternalId"] for each in page["items"]] == expected
+    assert (await (await session_of(house, api, "a"))("GET", "/customers")).status == 403

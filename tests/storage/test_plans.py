@@ -10,10 +10,10 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory
 from engine.log.delivery_log import DeliveryFilter
 from engine.ports import SettleGroup
+from storage.backlog import queues
 from storage.backlog import reading as backlog
 from storage.database.connection import Connection
 from storage.database.profiles import LOG
-from storage.log import queues
 from storage.log.selection import select
 from storage.log.walk import id_bounds
 from storage.recording import outcomes

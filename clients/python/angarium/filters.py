@@ -104,6 +104,12 @@ class ApiKeyFilter(TypedDict, total=False):
     environment: Environment | None
 
 
+class CustomerFilter(TypedDict, total=False):
+    """What `client.customers.list` and `iterate` are narrowed by."""
+
+    prefix: str | None
+
+
 class AuditLogFilter(TypedDict, total=False):
     """What `client.audit_logs.list` and `iterate` are narrowed by."""
 

@@ -7,6 +7,7 @@ from angarium.shapes.client import AuthContext, LoopHealth, Throughput, Throughp
 from angarium.shapes.customers import (
     Customer,
     CustomerDraft,
+    CustomerItem,
     CustomerLimits,
     CustomerUse,
     QuotasDraft,
@@ -54,7 +55,13 @@ from angarium.shapes.events import (
 )
 from angarium.shapes.files import FileInput, FileItem, FileReceipt, FileSource
 from angarium.shapes.nodes import Node
-from angarium.shapes.observability import Counts, DestinationCounts, EnvironmentAnalytics
+from angarium.shapes.observability import (
+    Counts,
+    DestinationCounts,
+    EnvironmentAnalytics,
+    Findings,
+    Found,
+)
 from angarium.shapes.page import JsonObject, Page
 from angarium.shapes.replay_jobs import (
     ReplayDraft,
@@ -165,6 +172,7 @@ __all__ = [
     "Counts",
     "Customer",
     "CustomerDraft",
+    "CustomerItem",
     "CustomerLimits",
     "CustomerMay",
     "CustomerMayPatch",
@@ -208,6 +216,8 @@ __all__ = [
     "FileReceipt",
     "FileSource",
     "FilterErrors",
+    "Findings",
+    "Found",
     "HourCounts",
     "InferenceDraft",
     "InferredSchema",

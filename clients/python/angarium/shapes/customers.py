@@ -42,6 +42,8 @@ class Customer(TypedDict):
     customerAccountId: str
     name: str | None
     quotas: QuotasDraft
+    # When something first named the customer.
+    createdAt: str
     limits: CustomerLimits
     used: CustomerUse
 
@@ -52,3 +54,14 @@ class CustomerDraft(TypedDict, total=False):
     # For people; null: its customerExternalId serves.
     name: str | None
     quotas: QuotasDraft | None
+
+
+class CustomerItem(TypedDict):
+    """A customer's account, as lists show it."""
+
+    customerExternalId: str
+    customerAccountId: str
+    name: str | None
+    quotas: QuotasDraft
+    # When something first named the customer.
+    createdAt: str

@@ -1,7 +1,7 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
 """Shapes of `client.observability`."""
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from angarium.shapes.shared import AnalyticsPoint, AnalyticsTotals
 from angarium.shapes.words import AnalyticsGranularity, AnalyticsPeriod, Environment
@@ -38,6 +38,27 @@ class DestinationCounts(TypedDict):
     destinationId: str
 
 
+class Found(TypedDict):
+    """Something that was found."""
+
+    kind: Literal[
+        "EVENT",
+        "DELIVERY",
+        "DESTINATION",
+        "ROUTING_RULE",
+        "TRANSFORM_SCRIPT",
+        "REPLAY_JOB",
+        "SCHEMA",
+        "FILE",
+        "CUSTOMER",
+        "EVENT_TYPE",
+    ]
+    # CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself.
+    id: str
+    # A name for people: of an event or delivery, the event's type.
+    label: str
+
+
 # The counters of all destinations of an environment over a period, from its delivery log.
 EnvironmentAnalytics = TypedDict(
     "EnvironmentAnalytics",
@@ -53,3 +74,10 @@ EnvironmentAnalytics = TypedDict(
         "topDestinations": list[DestinationCounts],
     },
 )
+
+
+class Findings(TypedDict):
+    """Everything that was found."""
+
+    # At most 20 customers and 20 event types.
+    items: list[Found]

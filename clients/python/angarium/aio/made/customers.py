@@ -1,16 +1,38 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
 """The methods of `client.customers` that are made."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Unpack
 
-from angarium.aio.resource import AsyncResource
-from angarium.calls import Call, at, body_of
-from angarium.shapes import Customer, QuotasDraft
+from angarium.aio.resource import AsyncResource, follow_pages
+from angarium.calls import PAGE, Call, at, body_of, query_of
+from angarium.filters import CustomerFilter
+from angarium.shapes import Customer, CustomerItem, Page, QuotasDraft
 
 
 class AsyncCustomers(AsyncResource):
     """The accounts of customers: what their embed sessions may use, and what they have."""
+
+    async def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **chosen: Unpack[CustomerFilter],
+    ) -> Page[CustomerItem]:
+        """List customers: one page.
+
+        In the order of `customerExternalId`, byte by byte.
+        """
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return await self._send(Call("GET", "/customers", query))
+
+    def iterate(self, **chosen: Unpack[CustomerFilter]) -> AsyncIterator[CustomerItem]:
+        """List customers: all pages.
+
+        In the order of `customerExternalId`, byte by byte.
+        """
+        return follow_pages(self._send, "/customers", {**chosen, "limit": PAGE})
 
     async def get(self, external_id: str) -> Customer:
         """Show a customer.

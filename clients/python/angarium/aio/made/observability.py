@@ -9,6 +9,7 @@ from angarium.shapes import (
     Counts,
     Environment,
     EnvironmentAnalytics,
+    Findings,
 )
 
 
@@ -45,4 +46,15 @@ class AsyncObservability(AsyncResource):
         """
         return await self._send(
             Call("GET", "/observability/counts", query_of({"environment": environment}))
+        )
+
+    async def lookup(self, q: str, *, environment: Environment | None = None) -> Findings:
+        """Find by id, key or name.
+
+        Finds what has the id `q`, the event that holds the idempotency key `q`, customers
+        whose customerExternalId begins with `q`, and event types that begin with it among the
+        2,000 latest events. Nothing found is an empty list.
+        """
+        return await self._send(
+            Call("GET", "/lookup", query_of({"q": q, "environment": environment}))
         )

@@ -1,16 +1,38 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
 """The methods of `client.customers` that are made."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Unpack
 
-from angarium.calls import Call, at, body_of
-from angarium.shapes import Customer, QuotasDraft
-from angarium.sync.resource import Resource
+from angarium.calls import PAGE, Call, at, body_of, query_of
+from angarium.filters import CustomerFilter
+from angarium.shapes import Customer, CustomerItem, Page, QuotasDraft
+from angarium.sync.resource import Resource, follow_pages
 
 
 class Customers(Resource):
     """The accounts of customers: what their embed sessions may use, and what they have."""
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **chosen: Unpack[CustomerFilter],
+    ) -> Page[CustomerItem]:
+        """List customers: one page.
+
+        In the order of `customerExternalId`, byte by byte.
+        """
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return self._send(Call("GET", "/customers", query))
+
+    def iterate(self, **chosen: Unpack[CustomerFilter]) -> Iterator[CustomerItem]:
+        """List customers: all pages.
+
+        In the order of `customerExternalId`, byte by byte.
+        """
+        return follow_pages(self._send, "/customers", {**chosen, "limit": PAGE})
 
     def get(self, external_id: str) -> Customer:
         """Show a customer.

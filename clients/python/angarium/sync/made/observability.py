@@ -8,6 +8,7 @@ from angarium.shapes import (
     Counts,
     Environment,
     EnvironmentAnalytics,
+    Findings,
 )
 from angarium.sync.resource import Resource
 
@@ -46,3 +47,12 @@ class Observability(Resource):
         return self._send(
             Call("GET", "/observability/counts", query_of({"environment": environment}))
         )
+
+    def lookup(self, q: str, *, environment: Environment | None = None) -> Findings:
+        """Find by id, key or name.
+
+        Finds what has the id `q`, the event that holds the idempotency key `q`, customers
+        whose customerExternalId begins with `q`, and event types that begin with it among the
+        2,000 latest events. Nothing found is an empty list.
+        """
+        return self._send(Call("GET", "/lookup", query_of({"q": q, "environment": environment})))

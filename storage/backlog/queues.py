@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
-from engine.log.queues import LaneEntry, LaneKind, Lanes, Place, lane_of
+from engine.log.queues import LaneEntry, LaneKind, LaneList, QueuePlace, lane_of
 from storage.backlog.reading import EXAMINED, stretch
 from storage.database.bridge import Pool
 
@@ -55,21 +55,23 @@ class PostgresQueues:
 
     async def lanes(
         self, environment: int, destination: str, *, strict: bool, after: int, limit: int
-    ) -> Lanes:
+    ) -> LaneList:
         """Return lanes of a destination; see the port."""
         low = await self._pool.fetch_row(_LOW, environment, destination)
         if low is None:
-            return Lanes([], whole=True)
+            return LaneList([], whole=True)
         place = (environment, destination, _CLASSES, low["low_seq"] - 1)
         rows = await self._pool.fetch(LANES, *place, _WAITING, strict, after, limit)
         lanes = [_lane_entry(row, strict=strict) for row in rows if row["head"] is not None]
-        return Lanes(lanes, whole=rows[0]["examined"] < EXAMINED)
+        return LaneList(lanes, whole=rows[0]["examined"] < EXAMINED)
 
-    async def place(self, environment: int, delivery: str, *, ordered: bool, strict: bool) -> Place:
+    async def place(
+        self, environment: int, delivery: str, *, ordered: bool, strict: bool
+    ) -> QueuePlace:
         """Return the place of a waiting delivery; see the port."""
         row = await self._pool.fetch_row(_ROW, environment, delivery)
         if row is None or row["status"] not in _WAITING:
-            return Place()
+            return QueuePlace()
         kind, key = lane_of(row["lane"], strict=strict) if ordered else (None, None)
         low = await self._pool.fetch_row(_LOW, environment, row["destination"])
         after = 0 if low is None else low["low_seq"] - 1
@@ -95,10 +97,10 @@ class PostgresQueues:
                 row["seq"],
             )
         else:
-            return Place()  # it waits for its time alone
+            return QueuePlace()  # it waits for its time alone
         assert found is not None
         reached = found["examined"] < EXAMINED or found["last"] >= row["seq"]
-        return Place(
+        return QueuePlace(
             kind=kind,
             key=key,
             ahead=found["ahead"] if reached else None,

@@ -1,0 +1,33 @@
+"""Finding of events by an idempotency key, and of their types by how they begin."""
+
+from storage.database.bridge import Pool
+
+RECENT = 2_000  # events that are looked at for their types: some 3 ms
+_OF_KEY = """
+SELECT event::text FROM idempotency WHERE environment = $1::integer AND key = $2::text"""
+TYPES = f"""
+SELECT type FROM (
+    SELECT d.type, d.customer FROM events d WHERE d.environment = $1::integer
+    ORDER BY d.id DESC LIMIT {RECENT}
+) recent
+WHERE starts_with(type, $2::text) AND ($3::text IS NULL OR customer = $3)
+GROUP BY type ORDER BY type LIMIT $4::integer"""  # noqa: S608 - constants
+
+
+class PostgresEventFinder:
+    """`engine.log.finding.EventFinder` on the pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def event_of_key(self, environment: int, key: str) -> str | None:
+        """Return the event that holds a key; see the port."""
+        found = await self._pool.fetch_value(_OF_KEY, environment, key)
+        return None if found is None else str(found)
+
+    async def recent_types(
+        self, environment: int, prefix: str, customer: str | None, limit: int
+    ) -> list[str]:
+        """Return types of the latest events; see the port."""
+        rows = await self._pool.fetch(TYPES, environment, prefix, customer, limit)
+        return [row["type"] for row in rows]

@@ -1,0 +1,71 @@
+"""The look-up of ids, idempotency keys, customers and event types, over the whole server."""
+
+from typing import Any
+from urllib.parse import quote
+
+from engine.core.vocabulary import Scope
+from engine.model.configuration import Tenant
+from tests.api.house import Caller
+from tests.service.house import ServiceHouse, destination, post
+from tests.service.receiver import Receiver
+from tests.service.test_overview import session
+
+NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
+
+
+async def found(api: Caller, text: str) -> list[tuple[Any, ...]]:
+    answer = await api("GET", f"/lookup?q={quote(text)}")
+    assert answer.status == 200, answer.body
+    return [(each["kind"], each["id"], each["label"]) for each in answer.json["items"]]
+
+
+async def test_a_thing_is_found_by_its_id(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    target = await destination(api, receiver.url(), ["order.*"])
+    event = await post(api, "order.created")
+    delivery = (await api("GET", f"/events/{event}/deliveries")).json["items"][0]["id"]
+    rule = (await api("GET", "/routing-rules")).json["items"][0]["id"]
+    job = (await api("POST", "/replay-jobs", {"destinationId": target, "dryRun": True})).json
+    script = {"destinationId": target, "name": "s", "source": "function transform(e) { return e }"}
+    made = (await api("POST", "/transform-scripts", script)).json["id"]
+    schema = {"eventType": "order.paid", "schema": {"type": "object"}}
+    version = (await api("POST", "/schemas", schema)).json["id"]
+    assert await found(api, event.upper()) == [("EVENT", event, "order.created")]
+    assert await found(api, delivery) == [("DELIVERY", delivery, "order.created")]
+    assert await found(api, target) == [("DESTINATION", target, "a test's")]
+    assert await found(api, rule) == [("ROUTING_RULE", rule, "r")]
+    assert await found(api, job["id"]) == [("REPLAY_JOB", job["id"], job["status"])]
+    assert await found(api, made) == [("TRANSFORM_SCRIPT", made, "s")]
+    assert await found(api, version) == [("SCHEMA", version, "order.paid 1")]
+    assert await found(api, NOBODY) == []
+
+
+async def test_an_event_is_found_by_its_key_a_customer_and_a_type_by_how_they_begin(
+    house: ServiceHouse, api: Caller
+) -> None:
+    event = await post(api, "order.created", idempotencyKey="order-1", customerExternalId="orange")
+    await post(api, "order.paid")
+    assert await found(api, "order-1") == [("EVENT", event, "order.created")]
+    assert await found(api, "or") == [
+        ("CUSTOMER", "orange", "orange"),
+        ("EVENT_TYPE", "order.created", "order.created"),
+        ("EVENT_TYPE", "order.paid", "order.paid"),
+    ]
+    assert await found(api, "%") == []
+
+
+async def test_what_others_have_is_not_found(
+    house: ServiceHouse, api: Caller, tenant: Tenant, receiver: Receiver
+) -> None:
+    target = await destination(api, receiver.url(), customerExternalId="c1")
+    fields = {"customerExternalId": "c1", "idempotencyKey": "key"}
+    event = await post(api, "order.created", **fields)
+    delivery = (await api("GET", f"/events/{event}/deliveries")).json["items"][0]["id"]
+    own, other = await session(api, house, "c1"), await session(api, house, "c2")
+    stranger = await house.caller(await house.tenant("stranger"), Scope.READ)
+    for text in (target, event, delivery, "key", "order"):
+        assert await found(own, text), text
+        assert await found(other, text) == [], text
+        assert await found(stranger, text) == [], text
+    assert await found(own, "c") == []
