@@ -39,6 +39,25 @@ class DestinationCircuitClosed(Document):
     closed_at: Timestamp
 
 
+class DestinationFailing(Document):
+    """Ten attempts failed in a row, or nothing was delivered for an hour while something waits."""
+
+    destination_id: Uuid
+    destination_name: str | None
+    failing_since: Timestamp
+    consecutive_failures: int
+    last_error: str | None
+
+
+class DestinationRecovered(Document):
+    """A delivery to a failing destination succeeded."""
+
+    destination_id: Uuid
+    destination_name: str | None
+    failing_since: Timestamp
+    recovered_at: Timestamp
+
+
 class DeliveryDeadLettered(Document):
     """A delivery's schedule is used up, or its destination is gone: it is in the dead-letter queue."""
 
@@ -52,6 +71,19 @@ class DeliveryDeadLettered(Document):
     response_status: int | None
     last_error: str | None
     dead_lettered_at: Timestamp
+
+
+class DestinationDeadLetters(Document):
+    """The dead letters of one minute that were not announced singly: those after the first ten."""
+
+    destination_id: Uuid
+    destination_name: str | None
+    count: int
+    last_delivery_id: Uuid
+    error_category: Word[ErrorCategory] | None
+    response_status: int | None
+    last_error: str | None
+    dead_lettered_at: Timestamp = Field(description="Of the last delivery.")
 
 
 class ReplayFinished(Document):
@@ -88,6 +120,9 @@ OWN_EVENTS: dict[str, type[BaseModel]] = {
     "angarium.destination.disabled": DestinationDisabled,
     "angarium.destination.circuit_opened": DestinationCircuitOpened,
     "angarium.destination.circuit_closed": DestinationCircuitClosed,
+    "angarium.destination.failing": DestinationFailing,
+    "angarium.destination.recovered": DestinationRecovered,
+    "angarium.destination.dead_letters": DestinationDeadLetters,
     "angarium.delivery.dead_lettered": DeliveryDeadLettered,
     "angarium.replay.finished": ReplayFinished,
     "angarium.key.rotated": KeyRotated,

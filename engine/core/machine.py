@@ -195,7 +195,7 @@ class DestinationMachine:
         uncommitted, backlog = self.uncommitted, self._backlog
         read = backlog.reader.outstanding
         ordered = self._orders.open or backlog.queue.hastened
-        follows = not backlog.settled_by_commit(self.config)
+        follows = self._throttle.failing.failures > 0 or not backlog.settled_by_commit(self.config)
         for settlement in settlements:
             identifier = settlement.delivery.id
             retrying = settlement.status is DeliveryStatus.RETRYING
@@ -293,8 +293,7 @@ class DestinationMachine:
                 commands.read = backlog.reader.choose_to_discard(now, quiet=quiet)
             commands.wake_at = backlog.reader.wake_at(now)
         elif self.config.ordering != backlog.ordering:
-            under_way = self.in_flight or self.uncommitted or backlog.reader.outstanding
-            commands.rebuild = not under_way
+            commands.rebuild = not (self.in_flight or self.uncommitted or backlog.reader.outstanding)
         elif self.config.status == DestinationStatus.ACTIVE and throttle.gone_version is None:
             backlog.promote(now)
             if may_send > 0 and backlog.queue.any_ready():
@@ -303,6 +302,8 @@ class DestinationMachine:
                 else:
                     commands.send = self._picker.pick(self.config, now, may_send)
             commands.read = backlog.reader.choose(now)
+            if throttle.failing.failures:
+                throttle.look(now, waits=not self.clean())
             commands.wake_at = backlog.wake_at(now, throttle.opens_at)
         else:
             commands.read = backlog.reader.choose_named(now)
@@ -328,8 +329,8 @@ class DestinationMachine:
         return self._backlog.low_seq()
 
     def next_due(self) -> float | None:
-        """Return when the earliest RETRYING delivery that is not in memory is due."""
-        return self._backlog.reader.earliest_due()
+        """Return when the machine is needed: for the next retry, or as the destination begins to fail."""
+        return self._throttle.failing.before(self._backlog.reader.earliest_due())
 
     def idle(self, now: float) -> bool:
         """Return whether the machine can leave memory until work comes or `next_due` is near."""

@@ -23,6 +23,15 @@ class CircuitSnapshot(Struct, array_like=True):
     quiet: bool = False  # only deliveries of the service's own events have failed
 
 
+class FailureRow(Struct, array_like=True):
+    """Failures in a row; see `engine.core.failing`."""
+
+    failures: int
+    quiet: bool
+    silent_since: float | None
+    since: float | None  # when the destination began to fail
+
+
 class Snapshot(Struct, kw_only=True, omit_defaults=True):
     """The durable state of one machine. Instants are seconds since the epoch."""
 
@@ -32,6 +41,7 @@ class Snapshot(Struct, kw_only=True, omit_defaults=True):
     paused_until: float | None = None  # Retry-After
     gone_version: int | None = None  # the configuration that met a 410 and is to be DISABLED
     blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
+    row: FailureRow | None = None
     tokens: float | None = None  # of the rate limit, when taken
     counters: CounterState | None = None
     limit: LimitState | None = None  # where the concurrency adapts

@@ -10,6 +10,7 @@ import math
 from engine.core.circuit import Circuit
 from engine.core.counters import CounterState
 from engine.core.destination import Destination
+from engine.core.failing import Failing
 from engine.core.health import CircuitState
 from engine.core.limit import START, AdaptiveLimit
 from engine.core.records import Delivery, Outcome
@@ -31,12 +32,13 @@ class Throttle:
     epoch."""
 
     __slots__ = (
-        "blocked_since", "bucket", "changed", "circuit", "full", "gone_version", "limit", "opens_at",
-        "paused_until", "width",
+        "blocked_since", "bucket", "changed", "circuit", "failing", "full", "gone_version", "limit",
+        "opens_at", "paused_until", "width",
     )  # fmt: skip
 
     def __init__(self, config: Destination, now: float, snapshot: Snapshot | None) -> None:
         self.circuit = Circuit()
+        self.failing = Failing(None if snapshot is None else snapshot.row, now)
         self.bucket: TokenBucket | None = None
         self.paused_until: float | None = None
         self.blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
@@ -66,6 +68,7 @@ class Throttle:
         circuit = self.circuit
         return (
             not circuit.failures
+            and not self.failing.failures
             and circuit.state is CircuitState.CLOSED
             and self.bucket is None
             and self.limit is None
@@ -128,6 +131,8 @@ class Throttle:
         if self.limit is not None:
             self._learn(self.limit, outcome, now)
         circuit = self.circuit
+        if self.failing.failures and self.failing.succeeded():
+            self.changed = True
         if self.blocked_since is not None:
             self.blocked_since, self.changed = None, True
         troubled = circuit.failures or circuit.state is not CircuitState.CLOSED
@@ -141,13 +146,15 @@ class Throttle:
 
     def failed(self, delivery: Delivery, outcome: Outcome, config: Destination, now: float) -> None:
         """Hear of a failed attempt."""
+        own = delivery.event.origin is Origin.OWN
+        if self.failing.failed(now, own=own):
+            self.changed = True
         if outcome.unsent:
             self.skipped(delivery, now)
             return
         if self.limit is not None:
             self._learn(self.limit, outcome, now)
         self._note_block(outcome, now)
-        own = delivery.event.origin is Origin.OWN
         if self.circuit.failed(delivery.id, outcome.category, now, own=own):
             self.changed = True
         gone = outcome.category == ErrorCategory.DESTINATION_GONE
@@ -159,6 +166,14 @@ class Throttle:
             if until > (self.paused_until or now):
                 self.paused_until = until
                 self.changed = True
+
+    def look(self, now: float, *, waits: bool) -> None:
+        """Note whether something waits, and when the destination will count as failing for that."""
+        if self.failing.look(now, waits=waits):
+            self.changed = True
+        due = self.failing.due_at()
+        if due is not None:
+            self.opens_at = due if self.opens_at is None else min(self.opens_at, due)
 
     def confirms_block(self, outcome: Outcome, now: float) -> bool:
         """Return True if this failure is a BLOCKED_ADDRESS, and there was nothing else for an hour."""
@@ -212,6 +227,7 @@ class Throttle:
             paused_until=self.paused_until,
             gone_version=self.gone_version,
             blocked_since=self.blocked_since,
+            row=self.failing.row(),
             tokens=None if self.bucket is None else self.bucket.level(now),
             counters=counters,
             limit=None if self.limit is None else self.limit.state(),

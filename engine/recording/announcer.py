@@ -17,6 +17,9 @@ from engine.ports import SnapshotWrite
 DISABLED = "angarium.destination.disabled"
 CIRCUIT_OPENED = "angarium.destination.circuit_opened"
 CIRCUIT_CLOSED = "angarium.destination.circuit_closed"
+FAILING = "angarium.destination.failing"
+RECOVERED = "angarium.destination.recovered"
+DEAD_LETTERS = "angarium.destination.dead_letters"
 DEAD_LETTERED = "angarium.delivery.dead_lettered"
 
 
@@ -71,20 +74,41 @@ class Announcer:
             )
 
     def snapshots(self, writes: Sequence[SnapshotWrite]) -> None:
-        """Announce circuits that have opened or closed since the snapshot before."""
+        """Announce what has changed since the snapshot before: circuits that opened or closed,
+        destinations that began to fail or recovered."""
         for write in writes:
             after = decode(write.state)
-            if after is None:
-                continue
-            was, is_ = _open_circuit(decode(write.before)), _open_circuit(after)
-            if was is None and is_ is not None:
-                opened = iso(int(is_.opened_at * 1000))
-                payload = {"openedAt": opened, "nextProbeAt": iso(int(is_.next_probe_at * 1000))}
-                self._say(write.environment, CIRCUIT_OPENED, write.destination, payload, opened)
-            elif was is not None and is_ is None and after.circuit is None:
-                opened = iso(int(was.opened_at * 1000))
-                payload = {"openedAt": opened, "closedAt": iso(int(after.taken_at * 1000))}
-                self._say(write.environment, CIRCUIT_CLOSED, write.destination, payload, opened)
+            if after is not None:
+                before = decode(write.before)
+                self._circuit(write, before, after)
+                self._failing(write, before, after)
+
+    def _circuit(self, write: SnapshotWrite, before: Snapshot | None, after: Snapshot) -> None:
+        was, is_ = _open_circuit(before), _open_circuit(after)
+        if was is None and is_ is not None:
+            opened = iso(int(is_.opened_at * 1000))
+            payload = {"openedAt": opened, "nextProbeAt": iso(int(is_.next_probe_at * 1000))}
+            self._say(write.environment, CIRCUIT_OPENED, write.destination, payload, opened)
+        elif was is not None and is_ is None and after.circuit is None:
+            opened = iso(int(was.opened_at * 1000))
+            payload = {"openedAt": opened, "closedAt": iso(int(after.taken_at * 1000))}
+            self._say(write.environment, CIRCUIT_CLOSED, write.destination, payload, opened)
+
+    def _failing(self, write: SnapshotWrite, before: Snapshot | None, after: Snapshot) -> None:
+        was, is_ = _failing_since(before), _failing_since(after)
+        if was is None and is_ is not None:
+            counters, row = after.counters, after.row
+            since = iso(int(is_ * 1000))
+            payload = {
+                "failingSince": since,
+                "consecutiveFailures": 0 if row is None else row.failures,
+                "lastError": None if counters is None else counters.last_error,
+            }
+            self._say(write.environment, FAILING, write.destination, payload, since)
+        elif was is not None and is_ is None:
+            since = iso(int(was * 1000))
+            payload = {"failingSince": since, "recoveredAt": iso(int(after.taken_at * 1000))}
+            self._say(write.environment, RECOVERED, write.destination, payload, since)
 
     def disabled(self, destination: str, environment: int, at_ms: int, reason: str) -> None:
         """Announce a destination that is disabled now, for `GONE` (a 410) or by a `CALLER`."""
@@ -116,3 +140,10 @@ def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:
     if snapshot is None or snapshot.circuit is None or snapshot.circuit.quiet:
         return None
     return snapshot.circuit
+
+
+def _failing_since(snapshot: Snapshot | None) -> float | None:
+    """Return since when the destination has failed, if that is spoken of."""
+    if snapshot is None or snapshot.row is None or snapshot.row.quiet:
+        return None
+    return snapshot.row.since

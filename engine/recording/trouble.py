@@ -1,8 +1,9 @@
-"""The trouble log: it tells the operator of circuits, disabled destinations and dead letters.
+"""The trouble log: it tells the operator of failing destinations, circuits and dead letters.
 
-It stands before the announcer and gets the same calls. A line names the destination and says what
+The announcer calls it, and it calls the own events. A line names the destination and says what
 happened. Dead letters are summed for each destination and minute. The lines of a minute are bounded, so
-that failing receivers do not fill a disk; lines that are left out are counted.
+that failing receivers do not fill a disk; lines that are left out are counted. Own events announce the
+first dead letters of a destination's minute singly, and the rest of that minute as one sum.
 """
 
 from collections.abc import Mapping
@@ -16,15 +17,19 @@ from pydantic.alias_generators import to_snake
 from engine.recording.announcer import (
     CIRCUIT_CLOSED,
     DEAD_LETTERED,
+    DEAD_LETTERS,
+    RECOVERED,
     AnnounceOnce,
 )
 
 SUM_S = 60.0  # dead letters of so long make one line a destination
+SINGLY = 10  # dead letters of a destination that are announced one by one between two sums
 LINES = 60  # between two sums, and in a sum: a line a second at the most
 DESTINATIONS = (
     # destinations whose dead letters are told separately, some MB; those of others are only counted
     10_000
 )
+_GOOD_NEWS = CIRCUIT_CLOSED, RECOVERED
 _ABOUT = ("destinationId", "destinationName")  # which each line has first
 
 log = structlog.get_logger("angarium.trouble")
@@ -36,6 +41,8 @@ class DeadLetters(Struct):
     environment: int
     count: int
     last: Mapping[str, Any]  # the last announcement
+    customer: str | None
+    hops: int  # the most of those that are not announced singly
 
 
 class TroubleLog:
@@ -57,11 +64,11 @@ class TroubleLog:
         occasion: str,
         hops: int = 0,
     ) -> None:
-        """Note what happened, and announce it."""
-        if event_type == DEAD_LETTERED:
-            self._count(environment, payload)
-        else:
+        """Note what happened, and announce it, or keep it for the sum."""
+        if event_type != DEAD_LETTERED:
             self._tell(environment, event_type, payload)
+        elif not self._count(environment, payload, customer, hops):
+            return
         self._announce(environment, event_type, payload, customer, occasion, hops)
 
     async def run(self) -> None:
@@ -76,6 +83,9 @@ class TroubleLog:
     def sum_up(self) -> None:
         """Write what is not told yet: the destinations with the most dead letters first."""
         dead, self._dead = self._dead, {}
+        for letters in dead.values():
+            if letters.count > SINGLY:
+                self._announce_sum(letters)
         worst = sorted(dead.items(), key=lambda item: -item[1].count)
         for destination, letters in worst[:LINES]:
             log.warning(
@@ -95,23 +105,48 @@ class TroubleLog:
             log.warning("trouble.left_out", dead_letters=others, lines=self._untold)
         self._others = self._lines = self._untold = 0
 
-    def _count(self, environment: int, payload: Mapping[str, Any]) -> None:
+    def _count(
+        self, environment: int, payload: Mapping[str, Any], customer: str | None, hops: int
+    ) -> bool:
+        """Count a dead letter. Returns True if it is announced singly."""
         destination = payload["destinationId"]
         letters = self._dead.get(destination)
-        if letters is not None:
-            letters.count += 1
-            letters.last = payload
-        elif len(self._dead) < DESTINATIONS:
-            self._dead[destination] = DeadLetters(environment, 1, payload)
-        else:
-            self._others += 1
+        if letters is None:
+            if len(self._dead) < DESTINATIONS:
+                self._dead[destination] = DeadLetters(environment, 1, payload, customer, 0)
+            else:
+                self._others += 1
+            return True
+        letters.count += 1
+        letters.last = payload
+        if letters.count <= SINGLY:
+            return True
+        letters.hops = max(letters.hops, hops)
+        return False
+
+    def _announce_sum(self, letters: DeadLetters) -> None:
+        last = letters.last
+        payload = {
+            "destinationId": last["destinationId"],
+            "destinationName": last["destinationName"],
+            "count": letters.count - SINGLY,
+            "lastDeliveryId": last["deliveryId"],
+            "errorCategory": last["errorCategory"],
+            "responseStatus": last["responseStatus"],
+            "lastError": last["lastError"],
+            "deadLetteredAt": last["deadLetteredAt"],
+        }
+        occasion = f"{last['destinationId']}:{last['deliveryId']}"
+        self._announce(
+            letters.environment, DEAD_LETTERS, payload, letters.customer, occasion, letters.hops
+        )
 
     def _tell(self, environment: int, event_type: str, payload: Mapping[str, Any]) -> None:
         if self._lines >= LINES:
             self._untold += 1
             return
         self._lines += 1
-        write = log.info if event_type == CIRCUIT_CLOSED else log.warning
+        write = log.info if event_type in _GOOD_NEWS else log.warning
         write(
             event_type.removeprefix("angarium."),
             destination=payload["destinationId"],

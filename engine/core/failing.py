@@ -1,0 +1,75 @@
+"""The row of failures of one destination, and whether the destination counts as failing.
+
+It begins to fail after ten failures in a row of anything, or when nothing was delivered for an hour
+while something waits. It recovers with its next success. Nothing is held back for that: the circuit does so.
+"""
+
+from engine.core.snapshot import FailureRow
+
+FAILURES_TO_FAIL = 10
+SILENT_S = 3600.0
+
+
+class Failing:
+    """Owner of a destination's row of failures. Instants are seconds since the epoch."""
+
+    __slots__ = ("failures", "quiet", "silent_since", "since")
+
+    def __init__(self, kept: FailureRow | None, now: float) -> None:
+        self.failures = 0  # in a row, of anything
+        self.since: float | None = None  # the destination counts as failing
+        self.silent_since: float | None = None  # something has waited and failed, not succeeded
+        self.quiet = True  # only deliveries of the service's own events have failed
+        if kept is not None:
+            self.failures, self.quiet = kept.failures, kept.quiet
+            self.since = None if kept.since is None else min(kept.since, now)
+            silent = kept.silent_since
+            self.silent_since = None if silent is None else min(silent, now)
+
+    def failed(self, now: float, *, own: bool) -> bool:
+        """Hear of a failure; `own`: of one of the service's own events. Returns True if a snapshot must
+        keep the change."""
+        self.failures += 1
+        loud = self.quiet and not own
+        self.quiet = self.quiet and own
+        if self.silent_since is None:
+            self.silent_since = now
+        if self.since is None and self.failures >= FAILURES_TO_FAIL:
+            self.since = now
+            return True
+        return loud and self.since is not None
+
+    def succeeded(self) -> bool:
+        """Hear of a success. Returns True if the destination was failing."""
+        recovered = self.since is not None
+        self.failures, self.quiet = 0, True
+        self.since = self.silent_since = None
+        return recovered
+
+    def due_at(self) -> float | None:
+        """Return when the destination counts as failing if nothing succeeds; None: not by time."""
+        if self.since is not None or self.silent_since is None:
+            return None
+        return self.silent_since + SILENT_S
+
+    def before(self, due: float | None) -> float | None:
+        """Return `due`, or when the destination counts as failing if that is earlier."""
+        fails = self.due_at()
+        return due if due is None or fails is None else min(due, fails)
+
+    def look(self, now: float, *, waits: bool) -> bool:
+        """Note whether something waits. Returns True if the destination has begun to fail."""
+        if not waits:
+            self.silent_since = None
+            return False
+        due = self.due_at()
+        if due is None or now < due:
+            return False
+        self.since = now
+        return True
+
+    def row(self) -> FailureRow | None:
+        """Return what a snapshot keeps."""
+        if not self.failures:
+            return None
+        return FailureRow(self.failures, self.quiet, self.silent_since, self.since)
