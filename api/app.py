@@ -176,6 +176,15 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
     async def refused(refusal: Refusal) -> Response:
         if isinstance(refusal, AdmissionRefusal):
             g.allowance = refusal.allowance
+        if refusal.code == "plan_limit":
+            log.warning(
+                "plan.limit_reached",
+                workspace=g.workspace,
+                operation=request.endpoint,
+                request_id=g.request_id,
+                reason=refusal.message,
+                remedy="raise the limit in the plans file or the customer's quotas",
+            )
         return _refused(refusal)
 
     @app.errorhandler(StoreAwayError)

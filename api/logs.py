@@ -1,12 +1,14 @@
 """Logging: one line an incident, on standard error, for people or for machines; never a secret.
 
-Everything that logs ends here, the standard library's loggers too. Nothing logs once per event.
+Everything that logs ends here, the standard library's loggers too. Only the level `debug` has lines for
+single events. Trouble that repeats is told once a minute (`ONCE_A_MINUTE`).
 """
 
 import logging
 import re
 import sys
-from collections.abc import MutableMapping
+import time
+from collections.abc import Callable, MutableMapping
 from typing import Any, TextIO
 
 import structlog
@@ -26,6 +28,16 @@ _SECRET_SHAPES = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
+# Incidents that repeat as fast as statements or requests do, with the field that tells their subjects
+# apart: one line a minute for each subject.
+ONCE_A_MINUTE = {
+    "database.slow": "purpose",
+    "spool.refused": "folder",
+    "plan.limit_reached": "workspace",
+}
+MINUTE_S = 60.0
+SUBJECTS = 1_000  # beyond so many, a line can come again within its minute
+
 _OF_LINES = ("exception", "stack")  # values that have lines of their own
 
 # Loggers of libraries that speak more than one line an incident at the level INFO.
@@ -48,6 +60,7 @@ def configure(log_format: str, log_level: str, stream: TextIO | None = None) -> 
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
+            Repeats(),
             *shared,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
@@ -79,6 +92,33 @@ def configure(log_format: str, log_level: str, stream: TextIO | None = None) -> 
     logging.captureWarnings(True)
     # An unhandled error of a thread or at exit is written by these, too.
     logging.raiseExceptions = False
+
+
+class Repeats:
+    """Drops the lines of `ONCE_A_MINUTE` that repeat one of the last minute. The next line says how many
+    were left out. A structlog processor."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._lines: dict[tuple[str, object], list[float]] = {}  # when written, how many left out
+
+    def __call__(
+        self, logger: Any, method: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        field = ONCE_A_MINUTE.get(event["event"])
+        if field is None:
+            return event
+        now, subject = self._now(), (event["event"], event.get(field))
+        line = self._lines.get(subject)
+        if line is not None and now - line[0] < MINUTE_S:
+            line[1] += 1
+            raise structlog.DropEvent
+        if line is not None and line[1]:
+            event["left_out"] = int(line[1])
+        if len(self._lines) >= SUBJECTS:
+            self._lines.clear()
+        self._lines[subject] = [now, 0]
+        return event
 
 
 def without_secrets(

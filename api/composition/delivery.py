@@ -8,6 +8,7 @@ from api.composition.filing import Filing
 from api.composition.foundation import Foundation
 from api.composition.sharing import Sharing
 from engine.actors.attempts import Attempts
+from engine.actors.decisions import machine_class
 from engine.actors.directory import Directory
 from engine.actors.script_limit import ScriptLimit
 from engine.actors.waker import Waker
@@ -89,6 +90,7 @@ class DeliveryParts(Foundation):
             attempts=attempts,
             forgettable=forgettable,
             gone=partial(self.background.spawn, gone),
+            make_machine=machine_class(),
         )
         self.sharing = Sharing(settings, self.wire, self.directory)
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)

@@ -15,6 +15,7 @@ from api.table import docs_html
 from engine.ingest.ingest import Ingest
 from engine.ingest.uploads import Uploads
 from engine.submission.key_lookup import KeyLookup
+from engine.submission.routing_log import logged
 from storage.intake.store import PostgresClaims
 
 
@@ -32,10 +33,11 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         sessions=server.tokens.credential,
         last_use=server.last_use.seen,
     )
+    submit = logged(server.intake.submit)
     keys = KeyLookup(PostgresClaims(server.bridge.pool), now)
     ingest = Ingest(
         server.router,
-        server.intake.submit,
+        submit,
         server.identity,
         server.background.spawn,
         keys,
@@ -45,7 +47,7 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
     uploads = Uploads(
         ingest,
         keys,
-        server.intake.submit,
+        submit,
         server.identity,
         server.filing.store,
         server.filing.depot,

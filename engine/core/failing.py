@@ -1,7 +1,7 @@
 """The row of failures of one destination, and whether the destination counts as failing.
 
 It begins to fail after ten failures in a row of anything, or when nothing was delivered for an hour
-while something waits. It recovers with its next success. Nothing is held back for that: the circuit does so.
+while something waits. It recovers with its next success. It decides nothing.
 """
 
 from engine.core.snapshot import FailureRow

@@ -293,7 +293,8 @@ class DestinationMachine:
                 commands.read = backlog.reader.choose_to_discard(now, quiet=quiet)
             commands.wake_at = backlog.reader.wake_at(now)
         elif self.config.ordering != backlog.ordering:
-            commands.rebuild = not (self.in_flight or self.uncommitted or backlog.reader.outstanding)
+            under_way = self.in_flight or self.uncommitted or backlog.reader.outstanding
+            commands.rebuild = not under_way
         elif self.config.status == DestinationStatus.ACTIVE and throttle.gone_version is None:
             backlog.promote(now)
             if may_send > 0 and backlog.queue.any_ready():
@@ -320,9 +321,8 @@ class DestinationMachine:
     @property
     def pending(self) -> int:
         """What waits, in memory and in the store, RETRYING too; what is in flight or ended does not."""
-        window = self.window
         under_way = len(self.in_flight) + len(self.uncommitted)
-        return max(0, window.held - under_way + self._backlog.stored())
+        return max(0, self.window.held - under_way + self._backlog.stored())
 
     def low_seq(self) -> int:
         """Return the highest value that the backlog row's `low_seq` can be raised to."""

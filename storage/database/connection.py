@@ -17,6 +17,7 @@ import trio
 from asyncpg import Record
 from asyncpg.prepared_stmt import PreparedStatement
 
+from storage.database import slow
 from storage.database.crossing import UNLIMITED, Crossing, ReadingLoop, crosses_tls
 from storage.database.errors import (
     StoreAwayError,
@@ -352,7 +353,7 @@ class Connection:
         self, call: Callable[[], Coroutine[Any, Any, T]], crossing: Crossing | None = None
     ) -> T:
         """Run a driver's call to its end, and speak of its failure in our own words."""
-        raw = self._live()
+        raw, began = self._live(), trio.current_time()
         try:
             if crossing is None:
                 return await self._shielded(call())
@@ -365,6 +366,8 @@ class Connection:
             if closed or is_doubtful(error):
                 self._discard()
             raise translated(error, closed=closed) from error
+        finally:
+            slow.note(self.profile, trio.current_time() - began)
 
     async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
         with trio.CancelScope(shield=not self.profile.abandons):

@@ -3,6 +3,7 @@
 Each process has a folder there, under a lock that ends with it; a start removes those of dead ones.
 """
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -73,6 +74,12 @@ class DiskSpool:
         try:
             return await trio.to_thread.run_sync(work, limiter=self._limit)
         except OSError as error:
+            log.warning(
+                "spool.refused",
+                folder=str(self._all),
+                error=error.strerror or str(error),
+                remedy="free space on the disk of ANGARIUM_DATA_DIR",
+            )
             raise BlobsAwayError(f"the spool: {error.strerror or error}") from error
 
     # --- in a thread
@@ -103,7 +110,7 @@ class DiskSpool:
     def _begin(self, at_most: int) -> "_File":
         disk = os.statvfs(self._own)
         if disk.f_bavail * disk.f_frsize < self._reserve + at_most:
-            raise BlobsAwayError("the spool: the disk is nearly full")
+            raise OSError(errno.ENOSPC, "the disk is nearly full")
         return _File(self._own / uuid.uuid4().hex)
 
 

@@ -125,3 +125,34 @@ def test_counts_are_shown_whatever_their_name() -> None:
     structlog.get_logger().info("limits", body_bytes=5, payload_bytes=7)
     (line,) = lines(stream)
     assert (line["body_bytes"], line["payload_bytes"]) == (5, 7)
+
+
+def test_trouble_that_repeats_is_a_line_a_minute_for_each_subject() -> None:
+    clock = [0.0]
+    repeats = logs.Repeats(lambda: clock[0])
+
+    def told(event: str, **fields: Any) -> dict[str, Any] | None:
+        try:
+            return dict(repeats(None, "warning", {"event": event, **fields}))
+        except structlog.DropEvent:
+            return None
+
+    assert told("database.slow", purpose="intake") is not None
+    assert told("database.slow", purpose="intake") is None
+    assert told("database.slow", purpose="control") is not None
+    assert told("spool.refused", folder="/spool") is not None
+    assert told("server started") == told("server started")
+    clock[0] = logs.MINUTE_S
+    again = told("database.slow", purpose="intake")
+    assert again is not None
+    assert again["left_out"] == 1
+    other = told("database.slow", purpose="control")
+    assert other is not None
+    assert "left_out" not in other
+
+
+def test_a_dropped_repetition_writes_nothing() -> None:
+    stream = configured()
+    for _ in range(3):
+        structlog.get_logger("angarium.test").warning("plan.limit_reached", workspace="w")
+    assert [line["workspace"] for line in lines(stream)] == ["w"]

@@ -9,8 +9,16 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 from trio.testing import MockClock
 
-from engine.recording.announcer import CIRCUIT_CLOSED, CIRCUIT_OPENED, DEAD_LETTERED, DISABLED
-from engine.recording.trouble import DESTINATIONS, LINES, SUM_S, TroubleLog
+from engine.recording.announcer import (
+    CIRCUIT_CLOSED,
+    CIRCUIT_OPENED,
+    DEAD_LETTERED,
+    DEAD_LETTERS,
+    DISABLED,
+    FAILING,
+    RECOVERED,
+)
+from engine.recording.trouble import DESTINATIONS, LINES, SINGLY, SUM_S, TroubleLog
 
 
 class Announced:
@@ -18,6 +26,8 @@ class Announced:
 
     def __init__(self) -> None:
         self.types: list[str] = []
+        self.payloads: list[Mapping[str, Any]] = []
+        self.hops: list[int] = []
 
     def __call__(
         self,
@@ -29,6 +39,8 @@ class Announced:
         hops: int = 0,
     ) -> None:
         self.types.append(event_type)
+        self.payloads.append(payload)
+        self.hops.append(hops)
 
 
 @pytest.fixture
@@ -45,15 +57,16 @@ def about(destination: str, **more: object) -> dict[str, object]:
     return {"destinationId": destination, "destinationName": destination.upper(), **more}
 
 
-def die(trouble: TroubleLog, destination: str, delivery: str = "dlv") -> None:
+def die(trouble: TroubleLog, destination: str, delivery: str = "dlv", *, hops: int = 0) -> None:
     payload = about(
         destination,
         deliveryId=delivery,
         errorCategory="HTTP_5XX",
         responseStatus=500,
         lastError="500",
+        deadLetteredAt="at",
     )
-    trouble(7, DEAD_LETTERED, payload, None, delivery)
+    trouble(7, DEAD_LETTERED, payload, "acme", delivery, hops)
 
 
 def told(lines: list[EventDict], event: str) -> list[EventDict]:
@@ -67,16 +80,20 @@ def test_circuits_and_disabled_destinations_are_told_at_once_with_id_and_name(
         trouble(7, CIRCUIT_OPENED, about("d", openedAt="at", nextProbeAt="then"), None, "at")
         trouble(7, CIRCUIT_CLOSED, about("d", openedAt="at", closedAt="now"), None, "at")
         trouble(7, DISABLED, about("d", reason="GONE", disabledAt="at"), None, "at")
+        trouble(7, FAILING, about("d", failingSince="at"), None, "at")
+        trouble(7, RECOVERED, about("d", failingSince="at"), None, "at")
     assert [(line["event"], line["log_level"]) for line in lines] == [
         ("destination.circuit_opened", "warning"),
         ("destination.circuit_closed", "info"),
         ("destination.disabled", "warning"),
+        ("destination.failing", "warning"),
+        ("destination.recovered", "info"),
     ]
     assert {(line["destination"], line["name"], line["environment"]) for line in lines} == {
         ("d", "D", 7)
     }
     assert (lines[0]["next_probe_at"], lines[2]["reason"]) == ("then", "GONE")
-    assert announced.types == [CIRCUIT_OPENED, CIRCUIT_CLOSED, DISABLED]
+    assert announced.types == [CIRCUIT_OPENED, CIRCUIT_CLOSED, DISABLED, FAILING, RECOVERED]
 
 
 async def test_dead_letters_are_summed_for_each_destination_and_minute(
@@ -125,3 +142,20 @@ def test_the_lines_of_a_minute_are_bounded_and_the_rest_is_counted(trouble: Trou
         trouble.sum_up()
     assert told(lines, "trouble.left_out") == [rest]
     assert lines[-1]["destination"] == "again"
+
+
+def test_dead_letters_beyond_ten_a_minute_are_announced_as_one_sum(
+    trouble: TroubleLog, announced: Announced
+) -> None:
+    for number in range(SINGLY + 3):
+        die(trouble, "d", f"dlv{number}", hops=number % 5)
+    assert announced.types == [DEAD_LETTERED] * SINGLY
+    trouble.sum_up()
+    assert announced.types[SINGLY:] == [DEAD_LETTERS]
+    told_of = announced.payloads[-1]
+    assert (told_of["destinationId"], told_of["count"]) == ("d", 3)
+    assert told_of["lastDeliveryId"] == f"dlv{SINGLY + 2}"
+    assert announced.hops[-1] == 2
+    trouble.sum_up()
+    die(trouble, "d")
+    assert announced.types[SINGLY:] == [DEAD_LETTERS, DEAD_LETTERED]

@@ -79,6 +79,7 @@ async def test_what_happens_to_deliveries_of_own_events_makes_no_other(
     assert types == {
         "angarium.delivery.dead_lettered",
         "angarium.destination.circuit_opened",
+        "angarium.destination.failing",
     }
     broken_only = [
         (await api("GET", f"/events/{each['id']}")).json["payload"]["destinationName"]
@@ -103,8 +104,12 @@ async def test_a_circuit_that_opens_and_closes_is_told_of_once_each(
     )
     status = 204
     await post(api, "order.created")  # the probe, a second later
-    types = [*["delivery.dead_lettered"] * 10, "destination.circuit_opened"]
-    events = await told(house, api, *types, "destination.circuit_closed")
+    begun = ["destination.circuit_opened", "destination.failing"]
+    over = ["destination.circuit_closed", "destination.recovered"]
+    events = await told(house, api, *["delivery.dead_lettered"] * 10, *begun, *over)
+    failing, recovered = (e["payload"] for e in events if "failingSince" in e["payload"])
+    assert failing["destinationId"] == recovered["destinationId"] == broken
+    assert failing["failingSince"] == recovered["failingSince"] < recovered["recoveredAt"]
     opened, closed = (each["payload"] for each in events if "circuit" in each["eventType"])
     assert opened["destinationId"] == closed["destinationId"] == broken
     assert opened["openedAt"] == closed["openedAt"] < closed["closedAt"]
