@@ -65,6 +65,11 @@ class Town:
             },
         )
         self.events(60)
+        self.ids["destination"] = self.ids["Partner API"]
+
+    def filled(self, path: str) -> str:
+        """Return a path with ids in place of `{destination}` and the like."""
+        return path.format(**self.ids)
 
     def events(self, count: int) -> None:
         """Post events of each type."""

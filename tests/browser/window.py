@@ -84,14 +84,13 @@ class Window:
 
     def settled(self) -> None:
         """Wait until the page has a title and no skeleton."""
-        self.page.wait_for_function(
-            "document.querySelector('main h1') && !document.querySelector('.skeleton, [aria-busy=true]')"
-        )
+        self.page.wait_for_selector("main:not([aria-busy]) h1")
+        self.page.wait_for_selector(".skeleton", state="detached")
 
     def sign_in(self, key: str) -> None:
         """Exchange a key for a session, as a reader does."""
         self.page.goto(f"{self.url}/console")
-        self.page.get_by_label("API key").fill(key)
+        self.page.locator("input[type=password]").fill(key)
         self.page.keyboard.press("Enter")
         self.page.wait_for_selector("main h1")
 

@@ -9,11 +9,13 @@ import { at, ended, environment, logout, segment, session } from "./session.js";
 /** @type {[string, () => Promise<any>][]} path, and the module of its page, whose `Page` is shown */
 const ROUTES = [
   ["/", () => import("./pages/overview.js")],
+  ["/pulse", () => import("./pages/pulse.js")],
+  ["/destinations", () => import("./pages/destinations.js")],
 ];
 
 /** The navigation: a group, its entries (path, title). @returns {[string, [string, string][]][]} */
 const menu = () => [
-  ["", [["/", t("Overview")]]],
+  ["", [["/", t("Overview")], ["/pulse", t("Pulse")], ["/destinations", t("Destinations")]]],
 ];
 const NAMES = { DEVELOPMENT: "Development", STAGING: "Staging", PRODUCTION: "Production" };
 
@@ -34,7 +36,7 @@ function Side() {
   useEffect(() => setOpen(false), [path]);
   const here = (/** @type {string} */ to) => (to === "/" ? path === "/" : path === to || path.startsWith(to + "/"));
   const environments = session.value?.environments ?? [];
-  return html`<div class=${open ? "side open" : "side"}>
+  return html`<header class=${open ? "side open" : "side"}>
     <a class="mark" href=${at()}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M8 1 15 14H11L8 8 5 14H1Z" /></svg>Angarium</a>
     <select class="select" style=${{ inlineSize: "auto" }} aria-label=${t("Environment")} value=${environment.value} onChange=${(/** @type {any} */ event) => go(`/console/${segment(event.currentTarget.value)}`)}>
       ${environments.map((each) => html`<option value=${each} selected=${each === environment.value}>${NAMES[each]}</option>`)}
@@ -53,7 +55,7 @@ function Side() {
       <div class="row spread"><span class="quiet">${session.value?.scope === "manage" ? "" : t("Read only")}</span>
       <button type="button" class="button bare" onClick=${logout}>${t("Sign out")}</button></div>
     </div>
-  </div>`;
+  </header>`;
 }
 
 /** Shows the page of the address; its module is loaded when it is first opened. */

@@ -1,5 +1,5 @@
 /** Figures as people read them: shares, durations, sizes, times. */
-import { locale, number, t } from "./i18n.js";
+import { locale, number, region, t } from "./i18n.js";
 
 /** @param {number | null | undefined} share 0 to 1 */
 export function percent(share) {
@@ -30,7 +30,7 @@ export function rate(n) {
 
 /** @param {string | number | Date} at @param {boolean} [seconds] */
 export function clock(at, seconds = true) {
-  return new Intl.DateTimeFormat(locale.value, { hour: "2-digit", minute: "2-digit", ...(seconds ? { second: "2-digit" } : {}) }).format(new Date(at));
+  return new Intl.DateTimeFormat(region.value, { hour: "2-digit", minute: "2-digit", ...(seconds ? { second: "2-digit" } : {}) }).format(new Date(at));
 }
 
 /** Return a local date and time. @param {string | number} at */
@@ -38,7 +38,7 @@ export function moment(at) {
   const date = new Date(at);
   const today = date.toDateString() === new Date().toDateString();
   if (today) return clock(date);
-  return new Intl.DateTimeFormat(locale.value, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }).format(date);
+  return new Intl.DateTimeFormat(region.value, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }).format(date);
 }
 
 const STEPS = /** @type {const} */ ([["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]]);
@@ -49,6 +49,12 @@ export function ago(at, now = Date.now()) {
   if (Math.abs(seconds) < 2) return t("just now");
   const [unit, size] = STEPS.find(([, each]) => Math.abs(seconds) >= each) ?? ["second", 1];
   return new Intl.RelativeTimeFormat(locale.value, { numeric: "always", style: "narrow" }).format(Math.trunc(seconds / size), unit);
+}
+
+/** @param {number} n a size in bytes */
+export function bytes(n) {
+  if (n < 1024) return `${number(n)} B`;
+  return n < 1048576 ? `${number(n / 1024, { maximumFractionDigits: 1 })} KiB` : `${number(n / 1048576, { maximumFractionDigits: 1 })} MiB`;
 }
 
 /** Shorten an id in its middle. @param {string} id */

@@ -1,5 +1,5 @@
 /** Texts and formats of the reader's language. The English text is the key; a catalogue translates it. */
-import { signal } from "../vendor/preact.js";
+import { computed, signal } from "../vendor/preact.js";
 
 const LOCALES = ["en", "de"];
 /** @type {Record<string, string>} */
@@ -7,6 +7,9 @@ let catalogue = {};
 
 /** @type {import("../vendor/preact.js").Signal<string>} the language in use */
 export const locale = signal("en");
+
+/** The language with the reader's region where the browser knows it: British times are not American ones. */
+export const region = computed(() => navigator.languages.find((each) => each.startsWith(locale.value)) ?? locale.value);
 
 /** Use a language; its catalogue is loaded once. Unknown languages mean English. @param {string} wanted */
 export async function useLocale(wanted) {
@@ -31,7 +34,7 @@ export function tn(one, other, n, values = {}) {
 
 /** @param {number | null | undefined} value @param {Intl.NumberFormatOptions} [options] */
 export function number(value, options) {
-  return value === null || value === undefined ? "–" : new Intl.NumberFormat(locale.value, options).format(value);
+  return value === null || value === undefined ? "–" : new Intl.NumberFormat(region.value, options).format(value);
 }
 
 /** Return the language that the reader chose, or the browser's. */

@@ -14,7 +14,7 @@ import { Table } from "../../shared/ui/table.js";
 import { Head } from "../head.js";
 import { api, at, environment } from "../session.js";
 
-const SHOWN = 12;
+const SHOWN = 8;
 const SECONDS = 60;
 
 /** @param {{items: any[] | null, counts: any}} props */

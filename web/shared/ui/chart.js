@@ -36,9 +36,9 @@ export function Chart({ times, series, unit, height = 160, seconds = true }) {
       ${series.map((each) => html`<span><i class=${`tone-${each.tone}${each.dashed ? " dashed" : ""}`} style=${{ "--tone": `var(--${each.tone})` }} />${each.name}</span>`)}
       <span>${unit}</span>
     </figcaption>
-    <table class="unseen"><caption>${unit}</caption>
+    <div class="unseen"><table><caption>${unit}</caption>
       <thead><tr><th scope="col">${t("Time")}</th>${series.map((each) => html`<th scope="col">${each.name}</th>`)}</tr></thead>
       <tbody>${times.map((at, index) => html`<tr><th scope="row">${clock(at, seconds)}</th>${series.map((each) => html`<td>${each.values[index] ?? "–"}</td>`)}</tr>`)}</tbody>
-    </table>
+    </table></div>
   </figure>`;
 }

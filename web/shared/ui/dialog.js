@@ -11,7 +11,7 @@ export function Dialog({ title, close, children, footer }) {
     return () => back?.focus();
   }, []);
   return html`<dialog class="dialog" ref=${element} aria-label=${title} onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
-    <header><h2>${title}</h2><button type="button" class="button bare" onClick=${close} aria-label=${t("Close")}>✕</button></header>
+    <header><h1>${title}</h1><button type="button" class="button bare" onClick=${close} aria-label=${t("Close")}>✕</button></header>
     <div class="inside">${children}</div>
     ${footer && html`<footer>${footer}</footer>`}
   </dialog>`;

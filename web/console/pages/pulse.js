@@ -1,0 +1,80 @@
+/** Pulse: every destination breathes. Its queue, what is in flight, and a slider for its concurrency. */
+import { h, html, useEffect, useRef, useState } from "../../vendor/preact.js";
+import { duration, percent } from "../../shared/format.js";
+import { number, t } from "../../shared/i18n.js";
+import { usePages } from "../../shared/resource.js";
+import { paused, useStream } from "../../shared/stream.js";
+import { Empty, Skeleton } from "../../shared/ui/empty.js";
+import { Failure } from "../../shared/ui/failure.js";
+import { asked, Filters } from "../../shared/ui/filters.js";
+import { State } from "../../shared/ui/state.js";
+import { More } from "../../shared/ui/table.js";
+import { Head } from "../head.js";
+import { Concurrency } from "../parts/concurrency.js";
+import { Course, Courses } from "../parts/course.js";
+import { Hold } from "../parts/holds.js";
+import { api, at } from "../session.js";
+
+const filters = () => [
+  { name: "name", label: t("Name"), placeholder: t("Part of a name") },
+  { name: "state", label: t("State"), options: ["FAILING", "DEGRADED", "HEALTHY", "IDLE", "DISABLED"] },
+];
+
+/** @param {{row: any, points: any, changed: (destination: any) => void}} props */
+function Beat({ row, points, changed }) {
+  const { destination, health } = row;
+  const { queue } = health;
+  return html`<li class="pulse">
+    <span class="line"><a class="opener cut" data-row=${destination.id} href=${at(`/destinations/${destination.id}`)} title=${destination.name}>${destination.name}</a>
+      <span class="row wrap">${h(State, { name: health.state })}${h(Hold, { hold: health.hold?.reason === "DISABLED" ? null : health.hold })}</span></span>
+    <span class="number figure-pair"><b>${number(queue.pending)}</b> <span class="quiet">${t("wait")}</span><br />
+      <b>${number(queue.inFlight)}</b> <span class="quiet">${t("of {n}", { n: queue.concurrency })}</span></span>
+    <span class="wide">${h(Course, { points })}</span>
+    <span class="wide">${h(Concurrency, { destination, queue, changed })}</span>
+    <span class="number only-wide">${duration(health.latencyMs.p95)}</span>
+    <span class="number only-wide">${percent(health.successRate)}</span>
+  </li>`;
+}
+
+export function Page() {
+  const given = asked(filters());
+  const found = usePages(api, "/destinations/summaries", { sort: "pending", ...given });
+  const courses = useRef(new Courses());
+  const [, draw] = useState(0);
+  const items = found.items;
+  const shown = useRef(items);
+  shown.current = items;
+  const change = (/** @type {(row: any) => any} */ how) => found.set((old) => ({ ...old, items: old.items.map(how) }));
+  useStream(api, "health", {}, {
+    health: (told) => {
+      const by = new Map(told.items.map((/** @type {any} */ each) => [each.destinationId, each]));
+      change((row) => (by.has(row.destination.id) ? { ...row, health: by.get(row.destination.id) } : row));
+    },
+  }, found.reload);
+  useEffect(() => {
+    const step = () => {
+      if (paused.value || document.hidden) return;
+      for (const row of shown.current ?? []) courses.current.add(row.destination.id, row.health);
+      draw((n) => n + 1);
+    };
+    const timer = setInterval(step, 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const changed = (/** @type {any} */ destination) => change((row) => (row.destination.id === destination.id
+    ? { ...row, destination, health: { ...row.health, queue: { ...row.health.queue, concurrency: destination.delivery.concurrency === "auto" ? row.health.queue.concurrency : destination.delivery.concurrency } } }
+    : row));
+  return html`${h(Head, { title: t("Pulse"), live: true })}
+    <p class="quiet">${t("Longest queues first. Move a slider: the service follows at once, and both curves show it.")}</p>
+    ${h(Filters, { filters: filters() })}
+    <datalist id="steps">${Array.from({ length: 16 }, (_, index) => html`<option value=${index} />`)}</datalist>
+    <section class="panel" aria-label=${t("Destinations")}>
+      ${found.error && h(Failure, { error: found.error, retry: found.reload })}
+      ${!items ? !found.error && h(Skeleton, { rows: 12 }) : !items.length
+        ? h(Empty, { title: t("No destination matches.") })
+        : html`<div class="pulse head" aria-hidden="true"><span>${t("Destination")}</span><span class="number">${t("Queue, in flight")}</span>
+            <span class="legend"><span><i style=${{ "--tone": "var(--warn)" }} />${t("waiting")}</span><span><i style=${{ "--tone": "var(--accent)" }} />${t("in flight")}</span></span>
+            <span>${t("Concurrency")}</span><span class="number">p95</span><span class="number">${t("Success")}</span></div>
+          <ul>${items.map((/** @type {any} */ row) => h(Beat, { key: row.destination.id, row, points: courses.current.points[row.destination.id], changed }))}</ul>
+          ${h(More, { count: items.length, more: found.more, busy: found.busy })}`}
+    </section>`;
+}

@@ -1,0 +1,53 @@
+/** The filters of a list. They live in the address, so that a link shows the same list. */
+import { h, html, useEffect, useRef, useState } from "../../vendor/preact.js";
+import { words } from "../format.js";
+import { t } from "../i18n.js";
+import { query, setQuery } from "../router.js";
+import { Field } from "./field.js";
+
+const STILL_MS = 300; // without a key, until a text counts
+
+/**
+ * @typedef {{name: string, label: string, options?: string[], placeholder?: string, kind?: string, search?: boolean}} Filter
+ */
+
+/** @param {{filter: Filter, value: string}} props */
+function Written({ filter, value }) {
+  const [draft, setDraft] = useState(value);
+  const timer = useRef(0);
+  useEffect(() => setDraft(value), [value]);
+  const change = (/** @type {string} */ text) => {
+    setDraft(text);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => setQuery({ [filter.name]: text.trim() }), STILL_MS);
+  };
+  return h(Field, { label: filter.label, value: draft, change, placeholder: filter.placeholder, kind: filter.kind ?? "search", spellcheck: false });
+}
+
+/** @param {{filters: Filter[], children?: any}} props */
+export function Filters({ filters, children }) {
+  const given = query();
+  const used = filters.some(({ name }) => given[name]);
+  return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
+    ${filters.map((filter) => (filter.options
+      ? h(Field, {
+        key: filter.name, label: filter.label, value: given[filter.name] ?? "",
+        options: [["", t("Any")], .../** @type {[string, string][]} */ (filter.options.map((each) => [each, words(each)]))],
+        change: (value) => setQuery({ [filter.name]: value }),
+      })
+      : h(Written, { key: filter.name, filter, value: given[filter.name] ?? "" })))}
+    ${used && html`<button type="button" class="button bare" onClick=${() => clear(filters)}>${t("Clear filters")}</button>`}
+    ${children}
+  </form>`;
+}
+
+/** @param {Filter[]} filters */
+export function clear(filters) {
+  setQuery(Object.fromEntries(filters.map(({ name }) => [name, null])));
+}
+
+/** Return what the filters ask for, of the address. @param {Filter[]} filters */
+export function asked(filters) {
+  const given = query();
+  return Object.fromEntries(filters.filter(({ name }) => given[name]).map(({ name }) => [name, given[name]]));
+}
