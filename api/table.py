@@ -18,6 +18,7 @@ from api.resources import (
     downloads,
     embed,
     events,
+    explanation,
     files,
     health,
     ingestion,
@@ -56,6 +57,7 @@ def docs_html() -> bytes:
 ROUTES: tuple[Route, ...] = (
     *ingestion.ROUTES,
     *events.ROUTES,
+    *explanation.ROUTES,
     *files.ROUTES,
     *downloads.ROUTES,
     *destinations.ROUTES,

@@ -8,6 +8,7 @@ from msgspec import UNSET
 from pydantic import Field
 
 from api.call import Call
+from api.pages import PAGE_BYTES, fitting
 from api.resources.ingestion import EventInput
 from api.routes import READ, Embed, Method, Route
 from api.shapes.rules import PreviewDestination, PreviewRule, RulePreview
@@ -51,7 +52,7 @@ async def show(call: Call) -> RulePreview:
     work = partial(preview, call.services.models, event, call.customer, trial)
     account = None if call.customer is None else call.customer.account
     found = await call.services.judge.work(call.number, len(event.payload), work, account)
-    return _view(event, found)
+    return view(event, found)
 
 
 def event_of(call: Call) -> Event:
@@ -107,8 +108,11 @@ def _trial(call: Call) -> RuleModel | None:
     )
 
 
-def _view(event: Event, found: Preview) -> RulePreview:
+def view(event: Event, found: Preview) -> RulePreview:
+    """Return a preview as callers see it."""
     refusal = found.refusal
+    rules = [rule_view(each) for each in found.judgements]
+    shown = rules[: fitting(rules, PAGE_BYTES)]
     return {
         "eventType": event.type,
         "customerExternalId": event.customer,
@@ -121,9 +125,9 @@ def _view(event: Event, found: Preview) -> RulePreview:
             "details": [{"path": each.path, "message": each.message} for each in refusal.details],
         },
         "destinations": [_destination(each) for each in found.reached],
-        "rules": [_rule(each) for each in found.judgements],
+        "rules": shown,
         "otherRules": found.others,
-        "omittedRules": found.omitted,
+        "omittedRules": found.omitted + len(rules) - len(shown),
     }
 
 
@@ -139,7 +143,8 @@ def _destination(reached: Reached) -> PreviewDestination:
     }
 
 
-def _rule(judgement: Judgement) -> PreviewRule:
+def rule_view(judgement: Judgement) -> PreviewRule:
+    """Return what one rule says of an event."""
     rule, destination = judgement.rule, judgement.destination
     return {
         "ruleId": _id(rule.id),
@@ -152,6 +157,7 @@ def _rule(judgement: Judgement) -> PreviewRule:
         "filter": rule.filter,
         "filterValue": judgement.filter_value,
         "filterError": judgement.filter_error,
+        "filterRead": [{"path": each.path, "value": each.value} for each in judgement.read],
         "priority": word(rule.priority),
         "matches": judgement.reason.name == "MATCHES",
         "reason": word(judgement.reason),

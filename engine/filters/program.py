@@ -7,6 +7,7 @@ from engine.filters.compiler import FilterCompiler
 from engine.filters.errors import EvaluationError, FilterError
 from engine.filters.functions import check
 from engine.filters.macros import Evaluate
+from engine.filters.members import Member, members_of
 from engine.filters.parser import parse
 from engine.filters.scope import Facts
 from engine.filters.syntax import Field, Has, Node, children
@@ -16,13 +17,21 @@ RECENT = 256  # filters that stay compiled although no route has them: 25 MB, at
 
 
 class Filter:
-    """A compiled expression. `fields` are those of the event that it reads."""
+    """A compiled expression. `fields` are those of the event that it reads, `members` the places in the
+    event that it names."""
 
-    __slots__ = ("__weakref__", "_evaluate", "fields", "source")
+    __slots__ = ("__weakref__", "_evaluate", "fields", "members", "source")
 
-    def __init__(self, source: str, evaluate: Evaluate, fields: frozenset[str]) -> None:
+    def __init__(
+        self,
+        source: str,
+        evaluate: Evaluate,
+        fields: frozenset[str],
+        members: tuple[Member, ...] = (),
+    ) -> None:
         self.source = source
         self.fields = fields
+        self.members = members
         self._evaluate = evaluate
 
     def matches(self, facts: Facts) -> bool:
@@ -54,7 +63,9 @@ def _compiled(source: str) -> Filter:
         raise FilterError(source, 0, f"a filter is at most {SOURCE_BYTES} bytes")
     tree = parse(source)
     check(source, tree)
-    return Filter(source, FilterCompiler(source).compile(tree), frozenset(_fields(tree)))
+    return Filter(
+        source, FilterCompiler(source).compile(tree), frozenset(_fields(tree)), members_of(tree)
+    )
 
 
 def _fields(node: Node) -> set[str]:

@@ -17,6 +17,7 @@ from engine.core.pattern_index import PatternIndex, Steps
 from engine.core.records import Event
 from engine.core.vocabulary import DestinationStatus, Priority
 from engine.filters import EvaluationError, Facts, facts_of
+from engine.filters.members import MemberValue, values_of
 from engine.model.errors import Refusal
 from engine.model.identity import MAX_FANOUT
 from engine.model.read_models import Models, RuleModel, SessionCustomer
@@ -42,7 +43,8 @@ class Reason(Enum):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """One rule and an event. `filter_value` is None if there is no filter or it failed."""
+    """One rule and an event. `filter_value` is None if there is no filter or it failed. `read`: what the
+    filter names of the event."""
 
     rule: RuleModel
     destination: Destination | None  # None for a rule that is tried without one
@@ -50,6 +52,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
     customer_matches: bool
     filter_value: bool | None
     filter_error: str | None
+    read: list[MemberValue]
     reason: Reason
 
 
@@ -176,7 +179,7 @@ class _Judge:
         event = self._event
         pattern = matching_pattern(rule.event_types, event.type)
         tied = None if destination is None else destination.customer
-        value, error = self._filtered(rule) if pattern is not None else (None, None)
+        value, error, read = self._filtered(rule) if pattern is not None else (None, None, [])
         if pattern is None:
             reason = Reason.OTHER_TYPE
         elif not rule.enabled:
@@ -198,19 +201,21 @@ class _Judge:
             customer_matches=tied in (None, event.customer),
             filter_value=value,
             filter_error=error,
+            read=read,
             reason=reason,
         )
 
-    def _filtered(self, rule: RuleModel) -> tuple[bool | None, str | None]:
+    def _filtered(self, rule: RuleModel) -> tuple[bool | None, str | None, list[MemberValue]]:
         compiled = filter_of(rule)
         if compiled is None:
-            return None, None
+            return None, None, []
         if self._fields is None:
             self._fields = facts_of(self._event, _ALL_FIELDS).fields
+        read = values_of(compiled.members, self._fields)
         try:
-            return compiled.matches(Facts(self._fields, self._pause)), None
+            return compiled.matches(Facts(self._fields, self._pause)), None, read
         except EvaluationError as error:
-            return None, str(error)
+            return None, str(error), read
 
 
 def _reach(reached: dict[str, Reached], judgement: Judgement) -> None:

@@ -42,6 +42,17 @@ PLAIN: tuple[Plain, ...] = (
         arguments=(("event_id", "ID"),),
     ),
     Plain(
+        "explain",
+        "events.explain",
+        help=(
+            "Say who got an event, and why.\n\nJudges the event by the rules of now, rule by "
+            "rule, with the values that filters read, and lists the deliveries that it had "
+            "from the first. Where both differ, `changedSince` marks the rules that were made "
+            "or changed after the event."
+        ),
+        arguments=(("event_id", "ID"),),
+    ),
+    Plain(
         "deliveries",
         "events.deliveries",
         help=("List an event's deliveries."),

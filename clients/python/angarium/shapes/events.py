@@ -3,8 +3,20 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from angarium.shapes.shared import ErrorDetail, EventInput
-from angarium.shapes.words import Environment, ErrorCode
+from angarium.shapes.shared import (
+    ErrorDetail,
+    EventInput,
+    FilterMember,
+    PreviewDestination,
+    PreviewRefusal,
+)
+from angarium.shapes.words import (
+    DeliveryStatus,
+    DestinationStatus,
+    Environment,
+    ErrorCode,
+    Priority,
+)
 
 
 class BatchInput(TypedDict):
@@ -30,6 +42,43 @@ class EventItem(TypedDict):
     origin: Literal["API", "FILE", "OWN", "TEST"]
 
 
+class ExplainedRule(TypedDict):
+    """What one rule says of an event that was accepted, by its present version."""
+
+    # Null for the rule that is tried.
+    ruleId: str | None
+    name: str
+    destinationId: str | None
+    destinationStatus: DestinationStatus | None
+    enabled: bool
+    # Of `eventTypes`, the first that names the type.
+    pattern: str | None
+    # Whether the destination is the customer's, or tied to none.
+    customerMatches: bool
+    filter: str | None
+    # Null without a filter, or where it failed.
+    filterValue: bool | None
+    filterError: str | None
+    # What the filter names of the event, 8 members at the most. Null in an embed session whose
+    # workspace does not let its customers `viewPayloads`.
+    filterRead: list[FilterMember] | None
+    priority: Priority
+    matches: bool
+    reason: Literal[
+        "MATCHES",
+        "OTHER_TYPE",
+        "RULE_DISABLED",
+        "DESTINATION_ARCHIVED",
+        "OTHER_CUSTOMER",
+        "FILTER_FALSE",
+        "FILTER_FAILED",
+    ]
+    # The rule was made or changed after the event.
+    changedSince: bool
+    # The delivery to its destination that the event had from the first.
+    deliveryId: str | None
+
+
 class IngestResult(TypedDict):
     """An event that is durable."""
 
@@ -38,6 +87,14 @@ class IngestResult(TypedDict):
     receivedAt: str
     duplicate: bool
     deliveries: int
+
+
+class RecordedDelivery(TypedDict):
+    """A delivery that an event had from the first."""
+
+    deliveryId: str
+    destinationId: str
+    status: DeliveryStatus
 
 
 class Rejection(TypedDict):
@@ -56,6 +113,29 @@ class BatchEntry(TypedDict):
     id: str | None
     deliveries: int | None
     error: Rejection | None
+
+
+class EventExplanation(TypedDict):
+    """Who got an event and why: the rules of now, and what was recorded."""
+
+    eventId: str
+    eventType: str
+    customerExternalId: str | None
+    # Whether the schema of now accepts it.
+    accepted: bool
+    refusal: PreviewRefusal | None
+    # Those that it would go to by the rules of now.
+    destinations: list[PreviewDestination]
+    # The rules that name its type.
+    rules: list[ExplainedRule]
+    # Rules that name other types only.
+    otherRules: int
+    # Rules that are not listed: beyond 1,000, or 1 MiB.
+    omittedRules: int
+    # The deliveries that it had from the first, at most 1,000.
+    recorded: list[RecordedDelivery]
+    # There may be more in `recorded` than are listed.
+    atLeast: bool
 
 
 class BatchResult(TypedDict):

@@ -3,7 +3,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from angarium.shapes.shared import ErrorDetail, EventInput
+from angarium.shapes.shared import EventInput, FilterMember, PreviewDestination, PreviewRefusal
 from angarium.shapes.words import DestinationStatus, Environment, Priority
 
 
@@ -15,26 +15,6 @@ class FilterErrors(TypedDict):
     count: int
     lastAt: str
     lastMessage: str
-
-
-class PreviewDestination(TypedDict):
-    """A destination that the event would go to."""
-
-    destinationId: str
-    name: str
-    # DISABLED holds its deliveries.
-    status: Literal["ACTIVE", "DISABLED"]
-    priority: Priority
-    # By which rule; null: by the one that is tried.
-    ruleId: str | None
-
-
-class PreviewRefusal(TypedDict):
-    """Why the event would not be accepted: the active schema of its type refuses it."""
-
-    code: str
-    message: str
-    details: list[ErrorDetail]
 
 
 class PreviewRule(TypedDict):
@@ -54,6 +34,9 @@ class PreviewRule(TypedDict):
     # Null without a filter, or where it failed.
     filterValue: bool | None
     filterError: str | None
+    # What the filter names of the event, 8 members at the most. Null in an embed session whose
+    # workspace does not let its customers `viewPayloads`.
+    filterRead: list[FilterMember] | None
     priority: Priority
     matches: bool
     reason: Literal[
@@ -142,5 +125,5 @@ class RulePreview(TypedDict):
     rules: list[PreviewRule]
     # Rules that name other types only.
     otherRules: int
-    # Rules that are not listed: beyond 1,000, other customers' last.
+    # Rules that are not listed: beyond 1,000, or 1 MiB; other customers' last.
     omittedRules: int

@@ -112,12 +112,33 @@ class Event(TypedDict):
     attachments: list[JsonObject] | None
 
 
+class FilterMember(TypedDict):
+    """A member of the event that a filter names."""
+
+    # Such as `event.payload.total`.
+    path: str
+    # As JSON, cut off after 200 characters. Null: the event has no such member.
+    value: str | None
+
+
 class Latency(TypedDict):
     """Percentiles in milliseconds; null without attempts."""
 
     p50: int | None
     p95: int | None
     p99: int | None
+
+
+class PreviewDestination(TypedDict):
+    """A destination that the event would go to."""
+
+    destinationId: str
+    name: str
+    # DISABLED holds its deliveries.
+    status: Literal["ACTIVE", "DISABLED"]
+    priority: Priority
+    # By which rule; null: by the one that is tried.
+    ruleId: str | None
 
 
 class Source(TypedDict):
@@ -188,6 +209,14 @@ class Branding(TypedDict):
     locale: str | None
     # Where customers find help; https only.
     supportUrl: str | None
+
+
+class PreviewRefusal(TypedDict):
+    """Why the event would not be accepted: the active schema of its type refuses it."""
+
+    code: str
+    message: str
+    details: list[ErrorDetail]
 
 
 class EventInput(TypedDict):

@@ -6,7 +6,7 @@ from typing import Unpack
 
 from angarium.calls import PAGE, Call, at, query_of
 from angarium.filters import EventFilter
-from angarium.shapes import DeliveryItem, Event, EventItem, Page
+from angarium.shapes import DeliveryItem, Event, EventExplanation, EventItem, Page
 from angarium.sync.resource import Resource, follow_pages
 
 
@@ -39,6 +39,15 @@ class Events(Resource):
         for their sources: each is a file by now.
         """
         return self._send(Call("GET", at("events", event_id)))
+
+    def explain(self, event_id: str) -> EventExplanation:
+        """Say who got an event, and why.
+
+        Judges the event by the rules of now, rule by rule, with the values that filters read,
+        and lists the deliveries that it had from the first. Where both differ, `changedSince`
+        marks the rules that were made or changed after the event.
+        """
+        return self._send(Call("GET", at("events", event_id, "explain")))
 
     def deliveries(self, event_id: str) -> Iterator[DeliveryItem]:
         """List an event's deliveries: all pages."""
