@@ -14,6 +14,7 @@ from api.door.listener import see_that_free
 from api.door.tls import Certificate, server_context
 from engine.files.ports import BlobsAwayError
 from engine.plans.file import plans_of
+from engine.runtime.clock import LoopClock
 from engine.settings import Settings
 from engine.templates.catalog import catalog_of
 from engine.wire.tls import shared_context
@@ -39,7 +40,7 @@ def serve(settings: Settings) -> int:
     try:
         read_declared(settings)
         see_that_addresses_are_free(settings)
-        trio.run(_serve, settings, secret_box(settings))
+        trio.run(_serve, settings, secret_box(settings), clock=LoopClock())
     except Exception as error:
         known = known_failure(error)
         if known is None:

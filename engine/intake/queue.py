@@ -83,9 +83,9 @@ class IntakeQueue:
                 more, larger = events + len(first.events), size + first.size
                 if group and (more > most_events or larger > most_size):
                     continue
-                group.append(self._take(environment))
+                group.append(lines.take_of(environment))
                 events, size = more, larger
-                if environment in self._of:
+                if self._left(environment, first):
                     going.append(environment)
             turn = going
         return group
@@ -98,20 +98,21 @@ class IntakeQueue:
 
     def take_all(self, environments: Iterable[int]) -> list[Submission]:
         """Take everything of these environments."""
-        return [
-            self._take(environment)
-            for environment in environments
-            for _ in range(self._lines.waiting(environment))
-        ]
+        taken: list[Submission] = []
+        for environment in environments:
+            for _ in range(self._lines.waiting(environment)):
+                taken.append(self._lines.take_of(environment))
+                self._left(environment, taken[-1])
+        return taken
 
-    def _take(self, environment: int) -> Submission:
-        taken = self._lines.take_of(environment)
-        weight, size = self._of[environment]
-        if weight > taken.weight:  # else it was the last: each weighs something
-            self._of[environment] = weight - taken.weight, size - taken.size
-        else:
-            del self._of[environment]
+    def _left(self, environment: int, taken: Submission) -> bool:
+        """Note that a submission has left. Returns whether its environment has others."""
         self.events -= len(taken.events)
         self.weight -= taken.weight
         self.size -= taken.size
-        return taken
+        weight, size = self._of[environment]
+        if weight > taken.weight:  # else it was the last: each weighs something
+            self._of[environment] = weight - taken.weight, size - taken.size
+            return True
+        del self._of[environment]
+        return False

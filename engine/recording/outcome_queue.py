@@ -79,17 +79,19 @@ class OutcomeQueue:
         size = owners = 0
         left = min(self.group, waiting.count)
         while left > 0 and size < GROUP_BYTES and owners < GROUP_OWNERS:
-            for outcome in waiting.turn(min(RUN, left)):
-                taken.append(outcome)
-                left -= 1
-                settlement, owner = outcome
+            run = waiting.turn(min(RUN, left))
+            left -= len(run)
+            for place, (settlement, owner) in enumerate(run, 1):
                 if owner is not last:
                     last = owner
                     owners += 1
                 if settlement.attempt is not None:
                     size += len(settlement.attempt.outcome.body)
                 if size >= GROUP_BYTES or owners >= GROUP_OWNERS:
+                    self.give_back(run[place:])
+                    del run[place:]
                     break
+            taken += run
         return taken
 
     def relieve(self) -> bool:

@@ -101,23 +101,22 @@ class FairQueue(Generic[K, T]):
         """Return the item of a key that comes next, without taking it. The key must have items."""
         return next(iter(self._lines[key]))
 
-    def turn(self, most: int) -> Iterator[T]:
-        """Take items of the key whose turn it is, one with each step, at most `most`. The key's next turn
-        comes after all others'. Use the queue for nothing else between two steps. A caller that stops
-        leaves the other items in their line."""
-        if not self.count:
-            return
+    def turn(self, most: int) -> list[T]:
+        """Take items of the key whose turn it is, at most `most`. The key's next turn comes after all
+        others', also if items are put back."""
+        if not self.count or most <= 0:
+            return []
         turns = self._turns
         while not turns[0]:
             turns.popleft()
         line = turns[0]
         turns.rotate(-1)
-        for _ in range(min(most, len(line))):
-            if len(line) == 1:
-                yield self._take(len(turns) - 1)
-                return
-            self.count -= 1
-            yield line.popleft()
+        pop = line.popleft
+        taken = [pop() for _ in range(min(most, len(line) - 1))]
+        self.count -= len(taken)
+        if len(taken) < most:
+            taken.append(self._take(len(turns) - 1))  # the last one of its line
+        return taken
 
     def take(self, may: Callable[[K], bool] | None = None) -> tuple[K, T] | None:
         """Take the first item of the key whose turn it is, among the keys for which `may` returns True.
