@@ -11,11 +11,16 @@ const ROUTES = [
   ["/", () => import("./pages/overview.js")],
   ["/pulse", () => import("./pages/pulse.js")],
   ["/destinations", () => import("./pages/destinations.js")],
+  ["/events", () => import("./pages/events.js")],
+  ["/events/:id", () => import("./pages/event.js")],
+  ["/deliveries", () => import("./pages/deliveries.js")],
+  ["/deliveries/:id", () => import("./pages/delivery.js")],
 ];
 
 /** The navigation: a group, its entries (path, title). @returns {[string, [string, string][]][]} */
 const menu = () => [
   ["", [["/", t("Overview")], ["/pulse", t("Pulse")], ["/destinations", t("Destinations")]]],
+  [t("Traffic"), [["/events", t("Events")], ["/deliveries", t("Deliveries")]]],
 ];
 const NAMES = { DEVELOPMENT: "Development", STAGING: "Staging", PRODUCTION: "Production" };
 

@@ -67,7 +67,7 @@ export class Api {
   }
 
   /**
-   * @param {string} method @param {string} path @param {Options} [options] `text`: the answer's exact text
+   * @param {string} method @param {string} path @param {Options} [options] `text`: the answer's exact text; a `body` that is a string is JSON already
    * @returns {Promise<any>}
    */
   async call(method, path, options = {}) {
@@ -84,7 +84,7 @@ export class Api {
     try {
       answer = await fetch(path + queryOf(query), {
         method, headers, signal, credentials: "omit", cache: "no-store",
-        body: body === undefined ? undefined : JSON.stringify(body),
+        body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
       });
     } catch (error) {
       if (signal?.aborted) throw error;

@@ -62,11 +62,15 @@ export function short(id) {
   return id.length > 16 ? `${id.slice(0, 8)}…${id.slice(-4)}` : id;
 }
 
+/** Words of the API that do not say in English what they mean. @type {Record<string, string>} */
+const ENGLISH = { IN_DLQ: "Dead letter", RETRIED_FROM_DLQ: "Retried", API: "API", OWN: "Own event", EVENT: "Event", INSPECTION: "Test", NORMAL: "Event", KEY: "Per customer" };
+
 /** Return a word of the API as people write it: `HTTP_5XX` is "HTTP 5xx". @param {string | null | undefined} word */
 export function words(word) {
   if (!word) return "–";
   const known = t(word);
   if (known !== word) return known;
+  if (locale.value === "en" && word in ENGLISH) return ENGLISH[word];
   const text = word.replaceAll("_", " ").toLowerCase();
-  return text.replace(/^(http|dns|tls)\b/, (each) => each.toUpperCase()).replace(/^./, (each) => each.toUpperCase());
+  return text.replace(/^(http|dns|tls|api|mcp|cli)\b/, (each) => each.toUpperCase()).replace(/^./, (each) => each.toUpperCase());
 }

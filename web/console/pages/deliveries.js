@@ -1,0 +1,95 @@
+/** The deliveries: narrow them down, watch them, open one, act on the picked ones. */
+import { h, html, useEffect, useState } from "../../vendor/preact.js";
+import { t, tn } from "../../shared/i18n.js";
+import { usePages } from "../../shared/resource.js";
+import { query } from "../../shared/router.js";
+import { useStream } from "../../shared/stream.js";
+import { Empty } from "../../shared/ui/empty.js";
+import { asked, clear, Filters } from "../../shared/ui/filters.js";
+import { More, Table } from "../../shared/ui/table.js";
+import { act, Button } from "../act.js";
+import { Head } from "../head.js";
+import { useNames } from "../names.js";
+import { columns, Fresh, link, merged } from "../parts/deliveries.js";
+import { api, at, writes } from "../session.js";
+
+const CATEGORIES = ["TIMEOUT", "DNS", "CONNECTION", "TLS", "BLOCKED_ADDRESS", "PROTOCOL", "REDIRECT", "HTTP_4XX", "HTTP_5XX", "RATE_LIMITED", "TRANSFORM", "DESTINATION_GONE", "INTERNAL"];
+
+/** @returns {import("../../shared/ui/filters.js").Filter[]} */
+const filters = () => [
+  { name: "status", label: t("State"), options: ["PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"] },
+  { name: "errorCategory", label: t("Last error"), options: CATEGORIES },
+  { name: "destinationId", label: t("Destination"), placeholder: t("Id") },
+  { name: "originKind", label: t("Origin"), options: ["NORMAL", "REPLAY", "INSPECTION"] },
+  { name: "priority", label: t("Priority"), options: ["STANDARD", "HIGH", "CRITICAL"] },
+  { name: "from", label: t("From"), kind: "datetime-local" },
+  { name: "to", label: t("To"), kind: "datetime-local" },
+];
+
+/** Return the filters as the API takes them: local times with their offset. @param {Record<string, string>} given */
+export function zoned(given) {
+  const out = { ...given };
+  for (const name of ["from", "to"]) if (out[name]) out[name] = new Date(out[name]).toISOString();
+  return out;
+}
+
+/** @param {{picked: Set<string>, rows: any[], done: () => void}} props */
+function Bulk({ picked, rows, done }) {
+  const chosen = rows.filter((each) => picked.has(each.id));
+  const waiting = chosen.filter((each) => ["PENDING", "RETRYING"].includes(each.status));
+  const ended = chosen.filter((each) => ["DELIVERED", "FAILED", "DRY_RUN"].includes(each.status));
+  const each = async (/** @type {string} */ verb) => {
+    for (const row of waiting) if (!(await act(() => api.post(`/deliveries/${row.id}/${verb}`)))) break;
+    done();
+  };
+  const replay = async () => {
+    const job = await act(() => api.post("/replay-jobs", { deliveryIds: ended.map((row) => row.id) }), t("The replay has begun."));
+    if (job) done();
+  };
+  return html`<div class="bulk" role="group" aria-label=${t("Picked")}><strong>${tn("{n} picked", "{n} picked", picked.size)}</strong>
+    ${waiting.length > 0 && h(Button, { act: () => each("retry"), keys: "r" }, tn("Send {n} now", "Send {n} now", waiting.length))}
+    ${waiting.length > 0 && h(Button, { act: () => each("cancel"), kind: "danger" }, tn("Cancel {n}", "Cancel {n}", waiting.length))}
+    ${ended.length > 0 && h(Button, { act: replay }, tn("Replay {n}", "Replay {n}", ended.length))}
+    <button type="button" class="button bare" onClick=${done}>${t("Pick none")}</button></div>`;
+}
+
+export function Page() {
+  const given = asked(filters());
+  const found = usePages(api, "/deliveries", zoned(given));
+  const [picked, setPicked] = useState(/** @type {Set<string>} */ (new Set()));
+  const [fresh, setFresh] = useState(0);
+  const key = JSON.stringify(given);
+  useNames();
+  useEffect(() => { setPicked(new Set()); setFresh(0); }, [key]);
+  useStream(api, "deliveries", given.destinationId ? { destinationId: given.destinationId } : {}, {
+    deliveries: (told) => {
+      found.set((old) => {
+        const { rows, others } = merged(old.items, told.items);
+        const newest = old.items[0]?.id ?? "";
+        const fits = others.filter((each) => each.id > newest && (!given.status || each.status === given.status));
+        if (fits.length + told.omitted) setTimeout(() => setFresh((n) => n + fits.length + told.omitted));
+        return { ...old, items: rows };
+      });
+    },
+  }, found.reload);
+  const reload = () => { setFresh(0); found.reload(); };
+  const pick = (/** @type {string} */ id) => setPicked((old) => {
+    const next = new Set(old);
+    if (!next.delete(id)) next.add(id);
+    return next;
+  });
+  const empty = Object.keys(given).length
+    ? h(Empty, { title: t("No delivery matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
+    : h(Empty, { title: t("Nothing was delivered yet.") }, html`<p class="quiet">${t("An event that a routing rule matches makes a delivery for each destination.")}</p>
+      <a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`);
+  return html`${h(Head, { title: t("Deliveries"), live: true })}
+    ${h(Filters, { filters: filters() }, h(Fresh, { count: fresh, show: reload }))}
+    <section class="panel">
+      ${picked.size > 0 && found.items && h(Bulk, { picked, rows: found.items, done: () => { setPicked(new Set()); reload(); } })}
+      ${h(Table, {
+        label: t("Deliveries"), columns: columns({ destination: !query().destinationId }), rows: found.items, error: found.error, retry: found.reload, empty,
+        id: (row) => row.id, href: link, skeleton: 18, ...(writes.value ? { picked, pick } : {}),
+      })}
+      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}
+    </section>`;
+}

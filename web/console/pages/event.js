@@ -1,0 +1,92 @@
+/** An event: who got it, why others did not, its payload; again, or as a command. */
+import { h, html, useState } from "../../vendor/preact.js";
+import { words } from "../../shared/format.js";
+import { t } from "../../shared/i18n.js";
+import { member } from "../../shared/json.js";
+import { useResource } from "../../shared/resource.js";
+import { useStream } from "../../shared/stream.js";
+import { Empty, Skeleton } from "../../shared/ui/empty.js";
+import { Failure } from "../../shared/ui/failure.js";
+import { copy, Ident } from "../../shared/ui/ident.js";
+import { Moment } from "../../shared/ui/moment.js";
+import { Payload } from "../../shared/ui/payload.js";
+import { Table } from "../../shared/ui/table.js";
+import { say } from "../../shared/ui/toasts.js";
+import { Head } from "../head.js";
+import { useNames } from "../names.js";
+import { columns, link, merged } from "../parts/deliveries.js";
+import { Sending } from "../parts/sending.js";
+import { WhyNot } from "../parts/whynot.js";
+import { api, at, writes } from "../session.js";
+
+const SENT = ["eventType", "payload", "occurredAt", "metadata", "source", "customerExternalId", "correlationId", "requestId"];
+
+/** Return the event as it could be posted again, with its exact texts. @param {string} text the API's answer */
+function posted(text) {
+  const parts = SENT.map((name) => [name, member(text, [name])]).filter(([, value]) => value !== null && value !== "null");
+  return `{${parts.map(([name, value]) => `"${name}":${value}`).join(",")}}`;
+}
+
+/** Return a command that posts the event again. @param {string} body */
+function curl(body) {
+  return `curl -X POST ${location.origin}/events -H "Authorization: Bearer $ANGARIUM_API_KEY" -H "Content-Type: application/json" --data-binary '${body.replaceAll("'", "'\\''")}'`;
+}
+
+/** @param {{event: any}} props */
+function Facts({ event }) {
+  const of = (/** @type {string} */ title, /** @type {any} */ value) => (value ? html`<dt>${title}</dt><dd>${value}</dd>` : null);
+  return html`<dl class="facts inside">
+    ${of(t("Id"), h(Ident, { id: event.id, whole: true }))}
+    ${of(t("Received"), h(Moment, { at: event.receivedAt }))}
+    ${of(t("Occurred"), h(Moment, { at: event.occurredAt }))}
+    ${of(t("Customer"), event.customerExternalId && html`<a href=${at(`/events?customerExternalId=${encodeURIComponent(event.customerExternalId)}`)}>${event.customerExternalId}</a>`)}
+    ${of(t("Correlation"), event.correlationId)}
+    ${of(t("Idempotency key"), event.idempotencyKey)}
+    ${of(t("Source"), event.source)}
+    ${of(t("Origin"), words(event.origin))}
+  </dl>`;
+}
+
+/** @param {{id: string}} props */
+export function Page({ id }) {
+  const found = useResource((signal) => api.call("GET", `/events/${id}`, { text: true, signal }).then((text) => ({ text, event: JSON.parse(text) })), [id]);
+  const deliveries = useResource((signal) => api.get(`/events/${id}/deliveries`, { limit: 100 }, signal), [id]);
+  const [why, setWhy] = useState(false);
+  const [again, setAgain] = useState(false);
+  useNames();
+  useStream(api, "deliveries", {}, {
+    deliveries: ({ items }) => deliveries.set((old) => {
+      const { rows, others } = merged(old.items, items);
+      return { ...old, items: [...others.filter((each) => each.eventId === id), ...rows] };
+    }),
+  }, deliveries.reload);
+  const up = /** @type {[string, string]} */ (["/events", t("Events")]);
+  if (!found.data) return html`${h(Head, { title: t("Event"), up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 14 })}`;
+  const { text, event } = found.data;
+  const payload = member(text, ["payload"]);
+  const metadata = member(text, ["metadata"]);
+  const body = posted(text);
+  const asked = why || (deliveries.data && !deliveries.data.items.length);
+  const copied = async () => { await copy(curl(body)); say(t("Copied as a curl command")); };
+  return html`${h(Head, { title: event.eventType, up, live: true },
+    html`<button type="button" class="button" onClick=${copied}>${t("Copy as curl")}</button>`,
+    writes.value && html`<button type="button" class="button" onClick=${() => setAgain(true)}>${t("Send again, changed")}</button>`)}
+    <div class="two">
+      <div class="stack">
+        <section class="panel"><header><h2>${t("Deliveries")}</h2></header>
+          ${h(Table, { label: t("Deliveries"), columns: columns({ type: false }), rows: deliveries.data?.items ?? null, error: deliveries.error, retry: deliveries.reload, id: (row) => row.id, href: link, skeleton: 3, empty: h(Empty, { title: t("It reached nobody.") }) })}
+        </section>
+        <section class="panel"><header><h2>${t("Why not?")}</h2>
+          ${!asked && html`<button type="button" class="button" onClick=${() => setWhy(true)}>${t("Ask every rule")}</button>`}</header>
+          ${asked ? payload === "null" ? html`<p class="inside">${t("Its payload is erased, so no rule can be asked.")}</p>` : h(WhyNot, { body, event }) : html`<p class="inside quiet">${t("Which rules took this event, which did not, and what their filters read.")}</p>`}
+        </section>
+      </div>
+      <div class="stack">
+        <section class="panel"><header><h2>${t("Payload")}</h2></header><div class="inside">
+          ${h(Payload, { text: payload === "null" ? null : payload, none: t("Erased, or withheld.") })}
+          ${metadata && metadata !== "null" && h(Payload, { text: metadata, title: t("Metadata") })}</div></section>
+        <section class="panel"><header><h2>${t("Facts")}</h2></header>${h(Facts, { event })}</section>
+      </div>
+    </div>
+    ${again && h(Sending, { close: () => setAgain(false), type: event.eventType, payload: payload ?? "{}", customer: event.customerExternalId ?? "" })}`;
+}

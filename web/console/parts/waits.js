@@ -1,0 +1,28 @@
+/** Why a delivery waits: every gate that it has not passed, with its end. */
+import { h, html, useEffect } from "../../vendor/preact.js";
+import { words } from "../../shared/format.js";
+import { t, tn } from "../../shared/i18n.js";
+import { useResource } from "../../shared/resource.js";
+import { Failure } from "../../shared/ui/failure.js";
+import { Ident } from "../../shared/ui/ident.js";
+import { Until } from "../../shared/ui/moment.js";
+import { api, at } from "../session.js";
+
+/** @param {{id: string, seen: string}} props `seen`: changes when the delivery did */
+export function Waits({ id, seen }) {
+  const found = useResource((signal) => api.get(`/deliveries/${id}/explain`, {}, signal), [id]);
+  useEffect(found.reload, [seen]);
+  if (found.error && !found.data) return h(Failure, { error: found.error, retry: found.reload });
+  if (!found.data) return null;
+  const { waits, lane, position } = found.data;
+  return html`<ul class="rules">
+    ${waits.length === 0 && html`<li>${t("Nothing holds it: it is in flight, or goes next.")}</li>`}
+    ${waits.map((/** @type {any} */ wait) => html`<li key=${wait.gate}>
+      <div class="row wrap"><strong>${words(wait.gate)}</strong>${wait.until && html`<span class="tag tone-info">${t("until in")} ${h(Until, { until: wait.until })}</span>`}</div>
+      ${wait.detail && html`<p class="quiet">${wait.detail}</p>`}
+      ${wait.blockedBy && html`<p>${t("Behind")} ${h(Ident, { id: wait.blockedBy, href: at(`/deliveries/${wait.blockedBy}`) })}</p>`}
+    </li>`)}
+    ${lane && html`<li class="quiet">${t("Lane")} <code>${lane.key ?? words(lane.kind)}</code></li>`}
+    ${position !== null && html`<li class="quiet">${tn("{n} goes before it", "{n} go before it", position)}</li>`}
+  </ul>`;
+}
