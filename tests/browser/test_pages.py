@@ -1,6 +1,7 @@
 """Every page of the console: reachable to everybody, also on a telephone, in the dark, in German."""
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,29 @@ from tests.browser.window import NARROW, WIDE, Window
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"  # 4.14.1
-PAGES = ("", "/pulse", "/destinations", "/destinations?new=1", "/destinations?name=nowhere")
+PAGES = (
+    "",
+    "/pulse",
+    "/destinations",
+    "/destinations?new=1",
+    "/destinations?name=nowhere",
+    "/destinations/{destination}",
+    "/destinations/{destination}/lanes",
+    "/destinations/{destination}/analytics",
+    "/destinations/{destination}/rules",
+    "/destinations/{destination}/settings",
+    "/events",
+    "/events?send=1",
+    "/events/{event}",
+    "/deliveries",
+    "/deliveries/{dead}",
+    "/deliveries/{waiting}",
+    "/dlq",
+    "/dlq?view=list",
+    "/rules",
+    "/rules?open={rule}",
+    "/nowhere",
+)
 RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
 
 
@@ -45,6 +68,6 @@ def test_a_page_is_reachable_to_everybody(
         window.open(town.filled(path))
         assert violations(window) == []
         assert window.overflow() <= 0
-        name = path.strip("/").replace("/", "-").replace("?", "-") or "overview"
+        name = re.sub(r"\W+", "-", path).strip("-") or "overview"
         window.shoot(f"{name}-{size[0]}-{scheme}")
         window.search()

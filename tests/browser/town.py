@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.browser.assets import Front
-from tests.process.house import House
+from tests.process.house import House, until
 from tests.process.receiver import Answer, Receiver, always, failing
 
 LONG = "Zentrale Auftragsverarbeitung für Zahlungseingangsbenachrichtigungen " * 4
@@ -66,6 +66,17 @@ class Town:
         )
         self.events(60)
         self.ids["destination"] = self.ids["Partner API"]
+        until(lambda: self.first("/deliveries?dlqStatus=IN_DLQ"), "a delivery is dead")
+        until(lambda: self.first("/deliveries?status=PENDING"), "a delivery waits")
+        self.ids["dead"] = str(self.first("/deliveries?dlqStatus=IN_DLQ"))
+        self.ids["waiting"] = str(self.first("/deliveries?status=PENDING"))
+        self.ids["event"] = str(self.first("/events?eventType=order.created"))
+        self.ids["rule"] = str(self.first("/routing-rules?enabled=true"))
+
+    def first(self, path: str) -> str | None:
+        """Return the id of the first item of a list."""
+        items = self.house.api("GET", path + "&limit=1")["items"]
+        return str(items[0]["id"]) if items else None
 
     def filled(self, path: str) -> str:
         """Return a path with ids in place of `{destination}` and the like."""

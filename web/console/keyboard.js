@@ -3,7 +3,7 @@ import { paused } from "../shared/stream.js";
 import { go } from "../shared/router.js";
 import { at } from "./session.js";
 
-const PAGES = { o: "", u: "/pulse", d: "/destinations", e: "/events", l: "/deliveries" };
+const PAGES = { o: "", u: "/pulse", d: "/destinations", e: "/events", l: "/deliveries", q: "/dlq", r: "/rules" };
 let leader = 0;
 const LEADER_MS = 1200;
 

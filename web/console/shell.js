@@ -11,16 +11,21 @@ const ROUTES = [
   ["/", () => import("./pages/overview.js")],
   ["/pulse", () => import("./pages/pulse.js")],
   ["/destinations", () => import("./pages/destinations.js")],
+  ["/destinations/:id", () => import("./pages/destination.js")],
+  ["/destinations/:id/:tab", () => import("./pages/destination.js")],
   ["/events", () => import("./pages/events.js")],
   ["/events/:id", () => import("./pages/event.js")],
   ["/deliveries", () => import("./pages/deliveries.js")],
   ["/deliveries/:id", () => import("./pages/delivery.js")],
+  ["/dlq", () => import("./pages/dlq.js")],
+  ["/rules", () => import("./pages/rules.js")],
 ];
 
 /** The navigation: a group, its entries (path, title). @returns {[string, [string, string][]][]} */
 const menu = () => [
   ["", [["/", t("Overview")], ["/pulse", t("Pulse")], ["/destinations", t("Destinations")]]],
-  [t("Traffic"), [["/events", t("Events")], ["/deliveries", t("Deliveries")]]],
+  [t("Traffic"), [["/events", t("Events")], ["/deliveries", t("Deliveries")], ["/dlq", t("Dead letters")]]],
+  [t("Configuration"), [["/rules", t("Routing rules")]]],
 ];
 const NAMES = { DEVELOPMENT: "Development", STAGING: "Staging", PRODUCTION: "Production" };
 

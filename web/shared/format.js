@@ -33,6 +33,11 @@ export function clock(at, seconds = true) {
   return new Intl.DateTimeFormat(region.value, { hour: "2-digit", minute: "2-digit", ...(seconds ? { second: "2-digit" } : {}) }).format(new Date(at));
 }
 
+/** Return a local date without its year. @param {string | number} at */
+export function day(at) {
+  return new Intl.DateTimeFormat(region.value, { month: "short", day: "numeric" }).format(new Date(at));
+}
+
 /** Return a local date and time. @param {string | number} at */
 export function moment(at) {
   const date = new Date(at);

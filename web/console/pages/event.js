@@ -78,7 +78,7 @@ export function Page({ id }) {
         </section>
         <section class="panel"><header><h2>${t("Why not?")}</h2>
           ${!asked && html`<button type="button" class="button" onClick=${() => setWhy(true)}>${t("Ask every rule")}</button>`}</header>
-          ${asked ? payload === "null" ? html`<p class="inside">${t("Its payload is erased, so no rule can be asked.")}</p>` : h(WhyNot, { body, event }) : html`<p class="inside quiet">${t("Which rules took this event, which did not, and what their filters read.")}</p>`}
+          ${asked ? h(WhyNot, { id }) : html`<p class="inside quiet">${t("Which rules took this event, which did not, and what their filters read.")}</p>`}
         </section>
       </div>
       <div class="stack">

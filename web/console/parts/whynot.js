@@ -4,6 +4,7 @@ import { t, tn } from "../../shared/i18n.js";
 import { useResource } from "../../shared/resource.js";
 import { Empty, Skeleton } from "../../shared/ui/empty.js";
 import { Failure } from "../../shared/ui/failure.js";
+import { Ident } from "../../shared/ui/ident.js";
 import { State } from "../../shared/ui/state.js";
 import { api, at } from "../session.js";
 
@@ -21,36 +22,38 @@ function verdict(rule) {
   }
 }
 
-/** Return the values that a filter reads of an event: paths such as `event.payload.total`. @param {string} filter @param {any} event */
-export function readings(filter, event) {
-  const paths = [...new Set(filter.match(/\bevent(?:\.\w+)+/g) ?? [])];
-  return paths.map((path) => {
-    const names = path.split(".").slice(1);
-    /** @type {any} */
-    let value = event;
-    for (const name of names) value = value !== null && typeof value === "object" ? value[name] : undefined;
-    return { path, value: value === undefined ? t("missing") : JSON.stringify(value) };
-  });
+/** A rule, its verdict, and what its filter read. @param {{rule: any}} props */
+function Verdict({ rule }) {
+  const [state, reason] = verdict(rule);
+  return html`<li>
+    <div class="row wrap">${rule.ruleId
+      ? html`<a class="cut" href=${at(`/rules?open=${rule.ruleId}`)}><strong>${rule.name}</strong></a>`
+      : html`<strong class="cut">${rule.name}</strong>`}
+      ${h(State, { name: state, word: reason })}
+      ${rule.changedSince && html`<span class="tag tone-warn">${t("changed since")}</span>`}
+      ${rule.deliveryId && h(Ident, { id: rule.deliveryId, href: at(`/deliveries/${rule.deliveryId}`) })}</div>
+    <div class="row wrap quiet">${rule.pattern && html`<code>${rule.pattern}</code>`}
+      ${rule.filter && html`<code class="filter">${rule.filter}</code>`}</div>
+    ${rule.filterError && html`<p class="bad">${rule.filterError}</p>`}
+    ${rule.filterRead?.length > 0 && html`<dl class="facts small">${rule.filterRead.map((/** @type {any} */ each) => html`
+      <dt><code>${each.path}</code></dt><dd>${each.value === null ? html`<em>${t("missing")}</em>` : html`<code>${each.value}</code>`}</dd>`)}</dl>`}
+  </li>`;
 }
 
-/** @param {{body: string, event: any}} props `body`: the event's exact JSON; `event`: the same, parsed */
-export function WhyNot({ body, event }) {
-  const found = useResource((signal) => api.call("POST", "/routing-rules/preview", { body: `{"event":${body}}`, signal }), [body]);
+/** The verdicts of all rules that name a type. @param {{found: any}} props `found`: a preview, or an explanation */
+export function Verdicts({ found }) {
+  const { rules, otherRules, omittedRules, refusal } = found;
+  return html`${refusal && html`<p class="inside">${t("Such an event would be refused now:")} <strong>${refusal.message}</strong></p>`}
+    ${rules.length === 0 && h(Empty, { title: t("No rule is for this event type.") }, html`<a class="button" href=${at("/rules?new=1")}>${t("New rule")}</a>`)}
+    <ul class="rules">${rules.map((/** @type {any} */ rule, /** @type {number} */ index) => h(Verdict, { key: rule.ruleId ?? index, rule }))}</ul>
+    <p class="inside quiet">${t("By the rules of now.")}
+      ${" "}${otherRules > 0 && tn("{n} rule is for other event types.", "{n} rules are for other event types.", otherRules)}
+      ${" "}${omittedRules > 0 && tn("{n} more is not shown.", "{n} more are not shown.", omittedRules)}</p>`;
+}
+
+/** @param {{id: string}} props the event's id */
+export function WhyNot({ id }) {
+  const found = useResource((signal) => api.get(`/events/${id}/explain`, {}, signal), [id]);
   if (found.error && !found.data) return h(Failure, { error: found.error, retry: found.reload });
-  if (!found.data) return h(Skeleton, { rows: 4 });
-  const { rules, otherRules, omittedRules, refusal } = found.data;
-  if (refusal) return html`<div class="inside">${t("Such an event would be refused now:")} <strong>${refusal.message}</strong></div>`;
-  return html`${rules.length === 0 && h(Empty, { title: t("No rule is for this event type.") }, html`<a class="button" href=${at("/rules?new=1")}>${t("New rule")}</a>`)}
-    <ul class="rules">${rules.map((/** @type {any} */ rule) => {
-      const [state, reason] = verdict(rule);
-      return html`<li key=${rule.ruleId}>
-        <div class="row wrap"><strong class="cut">${rule.name}</strong>${h(State, { name: state, word: reason })}</div>
-        <div class="row wrap quiet">${rule.pattern && html`<code>${rule.pattern}</code>`}
-          ${rule.filter && html`<code class="filter">${rule.filter}</code>`}</div>
-        ${rule.filterError && html`<p class="bad">${rule.filterError}</p>`}
-        ${rule.filter && !rule.matches && html`<dl class="facts small">${readings(rule.filter, event).map(({ path, value }) => html`<dt><code>${path}</code></dt><dd><code>${value}</code></dd>`)}</dl>`}
-      </li>`;
-    })}</ul>
-    <p class="inside quiet">${t("By the rules of now.")} ${otherRules > 0 && tn("{n} rule is for other event types.", "{n} rules are for other event types.", otherRules)}
-      ${omittedRules > 0 && tn("{n} more is not shown.", "{n} more are not shown.", omittedRules)}</p>`;
+  return found.data ? h(Verdicts, { found: found.data }) : h(Skeleton, { rows: 4 });
 }

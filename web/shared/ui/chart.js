@@ -1,6 +1,6 @@
 /** A chart of a few lines over time, with axes that have units and a table for who can not see it. */
 import { html } from "../../vendor/preact.js";
-import { clock, compact } from "../format.js";
+import { clock, compact, day } from "../format.js";
 import { t } from "../i18n.js";
 
 const WIDTH = 720;
@@ -14,10 +14,11 @@ function above(n) {
 
 /**
  * @param {{times: string[], series: {name: string, tone: string, dashed?: boolean, values: (number | null)[]}[], unit: string,
- *   height?: number, seconds?: boolean}} props `tone`: a token such as `good`
+ *   height?: number, seconds?: boolean, days?: boolean}} props `tone`: a token such as `good`; `days`: tell dates, not times
  */
-export function Chart({ times, series, unit, height = 160, seconds = true }) {
+export function Chart({ times, series, unit, height = 160, seconds = true, days = false }) {
   const most = above(Math.max(1, ...series.flatMap((each) => each.values.map((value) => value ?? 0))));
+  const when = (/** @type {string} */ at) => (days ? day(at) : clock(at, seconds));
   const bottom = height - 22;
   const x = (/** @type {number} */ index) => LEFT + (index / Math.max(1, times.length - 1)) * (WIDTH - LEFT - 4);
   const y = (/** @type {number} */ value) => bottom - (value / most) * (bottom - 10);
@@ -30,7 +31,7 @@ export function Chart({ times, series, unit, height = 160, seconds = true }) {
         <text x=${LEFT - 8} y=${y(most * share) + 4} text-anchor="end">${compact(most * share)}</text>
       </g>`)}
       ${series.map((each) => html`<path d=${path(each.values)} fill="none" stroke=${`var(--${each.tone})`} stroke-width="1.75" stroke-linejoin="round" stroke-dasharray=${each.dashed ? "5 3" : null} vector-effect="non-scaling-stroke" />`)}
-      ${ticks.map((index, place) => html`<text x=${x(index)} y=${height - 4} text-anchor=${["start", "middle", "end"][place]}>${clock(times[index], seconds)}</text>`)}
+      ${ticks.map((index, place) => html`<text x=${x(index)} y=${height - 4} text-anchor=${["start", "middle", "end"][place]}>${when(times[index])}</text>`)}
     </svg>
     <figcaption class="legend">
       ${series.map((each) => html`<span><i class=${`tone-${each.tone}${each.dashed ? " dashed" : ""}`} style=${{ "--tone": `var(--${each.tone})` }} />${each.name}</span>`)}
@@ -38,7 +39,7 @@ export function Chart({ times, series, unit, height = 160, seconds = true }) {
     </figcaption>
     <div class="unseen"><table><caption>${unit}</caption>
       <thead><tr><th scope="col">${t("Time")}</th>${series.map((each) => html`<th scope="col">${each.name}</th>`)}</tr></thead>
-      <tbody>${times.map((at, index) => html`<tr><th scope="row">${clock(at, seconds)}</th>${series.map((each) => html`<td>${each.values[index] ?? "–"}</td>`)}</tr>`)}</tbody>
+      <tbody>${times.map((at, index) => html`<tr><th scope="row">${when(at)}</th>${series.map((each) => html`<td>${each.values[index] ?? "–"}</td>`)}</tr>`)}</tbody>
     </table></div>
   </figure>`;
 }

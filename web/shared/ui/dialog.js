@@ -2,15 +2,15 @@
 import { html, useEffect, useRef } from "../../vendor/preact.js";
 import { t } from "../i18n.js";
 
-/** @param {{title: string, close: () => void, children?: any, footer?: any}} props */
-export function Dialog({ title, close, children, footer }) {
+/** @param {{title: string, close: () => void, wide?: boolean, children?: any, footer?: any}} props */
+export function Dialog({ title, close, wide, children, footer }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const back = /** @type {HTMLElement | null} */ (document.activeElement);
     element.current?.showModal();
     return () => back?.focus();
   }, []);
-  return html`<dialog class="dialog" ref=${element} aria-label=${title} onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
+  return html`<dialog class=${wide ? "dialog wide" : "dialog"} ref=${element} aria-label=${title} onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
     <header><h1>${title}</h1><button type="button" class="button bare" onClick=${close} aria-label=${t("Close")}>✕</button></header>
     <div class="inside">${children}</div>
     ${footer && html`<footer>${footer}</footer>`}

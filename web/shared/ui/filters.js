@@ -8,7 +8,7 @@ import { Field } from "./field.js";
 const STILL_MS = 300; // without a key, until a text counts
 
 /**
- * @typedef {{name: string, label: string, options?: string[], placeholder?: string, kind?: string, search?: boolean}} Filter
+ * @typedef {{name: string, label: string, options?: string[], words?: string[], placeholder?: string, kind?: string, search?: boolean}} Filter
  */
 
 /** @param {{filter: Filter, value: string}} props */
@@ -32,7 +32,7 @@ export function Filters({ filters, children }) {
     ${filters.map((filter) => (filter.options
       ? h(Field, {
         key: filter.name, label: filter.label, value: given[filter.name] ?? "",
-        options: [["", t("Any")], .../** @type {[string, string][]} */ (filter.options.map((each) => [each, words(each)]))],
+        options: [["", t("Any")], .../** @type {[string, string][]} */ (filter.options.map((each, index) => [each, filter.words?.[index] ?? words(each)]))],
         change: (value) => setQuery({ [filter.name]: value }),
       })
       : h(Written, { key: filter.name, filter, value: given[filter.name] ?? "" })))}

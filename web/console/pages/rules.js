@@ -1,0 +1,43 @@
+/** The routing rules: who gets a type, which filters fail; edit them and try them first. */
+import { h, html } from "../../vendor/preact.js";
+import { t } from "../../shared/i18n.js";
+import { usePages, useResource } from "../../shared/resource.js";
+import { query, setQuery } from "../../shared/router.js";
+import { Empty } from "../../shared/ui/empty.js";
+import { asked, clear, Filters } from "../../shared/ui/filters.js";
+import { More, Table } from "../../shared/ui/table.js";
+import { Head } from "../head.js";
+import { useNames } from "../names.js";
+import { RuleEditor } from "../parts/rule-editor.js";
+import { columns } from "../parts/rules.js";
+import { api, at, writes } from "../session.js";
+
+/** @returns {import("../../shared/ui/filters.js").Filter[]} */
+const filters = () => [
+  { name: "destinationId", label: t("Destination"), placeholder: t("Id") },
+  { name: "enabled", label: t("State"), options: ["true", "false"], words: [t("On"), t("Off")] },
+];
+
+/** The rule of the address, whatever page of the list it is on. @param {{id: string, close: () => void}} props */
+function Opened({ id, close }) {
+  const found = useResource((signal) => api.get(`/routing-rules/${id}`, {}, signal), [id]);
+  return found.data && h(RuleEditor, { rule: found.data, close });
+}
+
+export function Page() {
+  const given = asked(filters());
+  const found = usePages(api, "/routing-rules", given);
+  const { open, new: making } = query();
+  useNames();
+  const close = () => { setQuery({ open: null, new: null }); found.reload(); };
+  const blank = { name: "", destinationId: given.destinationId ?? "", eventTypes: ["*"], filter: null, priority: "STANDARD", enabled: true };
+  const empty = Object.keys(given).length
+    ? h(Empty, { title: t("No rule matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
+    : h(Empty, { title: t("A rule says which events a destination gets.") }, html`<p class="quiet">${t("Without one, events are kept and reach nobody.")}</p>`);
+  return html`${h(Head, { title: t("Routing rules") }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${() => setQuery({ new: "1" })}>${t("New rule")}</button>`)}
+    ${h(Filters, { filters: filters() })}
+    <section class="panel">${h(Table, { label: t("Routing rules"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.id, href: (row) => at(`/rules?open=${row.id}`), skeleton: 18 })}
+      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}</section>
+    ${open && h(Opened, { id: open, close })}
+    ${making && writes.value && h(RuleEditor, { rule: blank, close })}`;
+}

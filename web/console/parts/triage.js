@@ -1,0 +1,52 @@
+/** The triage of one cause: count first, then ten, watch what becomes of them, then all. */
+import { h, html, useEffect, useState } from "../../vendor/preact.js";
+import { number, t, tn } from "../../shared/i18n.js";
+import { useStream } from "../../shared/stream.js";
+import { Field } from "../../shared/ui/field.js";
+import { State } from "../../shared/ui/state.js";
+import { act, Button } from "../act.js";
+import { api } from "../session.js";
+
+const FEW = 10;
+
+/** @param {{group: any, verb: string, done: () => void}} props `verb`: retry or discard */
+export function Triage({ group, verb, done }) {
+  const selection = { destinationId: group.destinationId, signature: group.signature };
+  const [count, setCount] = useState(/** @type {number | null} */ (null));
+  const [rate, setRate] = useState("50");
+  const [outcome, setOutcome] = useState({ tried: 0, delivered: 0, failed: 0 });
+  const ask = (/** @type {object} */ more) => act(() => api.post(`/dlq/${verb}`, { ...selection, ...more }));
+  const recount = () => ask({ dryRun: true }).then((answer) => { if (answer) setCount(answer.matched); });
+  useEffect(() => { recount(); }, []);
+  useStream(api, "deliveries,dlq", { destinationId: group.destinationId }, {
+    deliveries: ({ items }) => setOutcome((old) => {
+      if (!old.tried) return old;
+      const tell = (/** @type {(each: any) => boolean} */ met) => items.filter((/** @type {any} */ each) => each.dlqStatus && met(each)).length;
+      return { ...old, delivered: old.delivered + tell((each) => each.status === "DELIVERED"), failed: old.failed + tell((each) => each.status === "FAILED") };
+    }),
+  });
+  const few = async () => {
+    const answer = await ask({ limit: FEW });
+    if (!answer) return;
+    setOutcome((old) => ({ ...old, tried: old.tried + answer.retried }));
+    setCount(answer.remaining);
+  };
+  const all = async () => {
+    const answer = await ask(verb === "retry" && Number(rate) > 0 ? { ratePerSecond: Number(rate) } : {});
+    if (answer) done();
+  };
+  if (count === null) return html`<p class="triage quiet">${t("Counting…")}</p>`;
+  if (verb === "discard") {
+    return html`<div class="triage stack"><p>${tn("{n} dead letter is discarded for good.", "{n} dead letters are discarded for good.", count)}</p>
+      <div class="row">${h(Button, { act: all, kind: "danger" }, tn("Discard {n}", "Discard {n}", count))}<button type="button" class="button" onClick=${done}>${t("Keep them")}</button></div></div>`;
+  }
+  return html`<div class="triage stack">
+    ${outcome.tried > 0 && html`<p class="row wrap" role="status"><strong>${tn("{n} retried", "{n} retried", outcome.tried)}</strong>
+      ${h(State, { name: "DELIVERED", word: t("{n} delivered", { n: number(outcome.delivered) }) })}${h(State, { name: "FAILED", word: t("{n} failed again", { n: number(outcome.failed) }) })}</p>`}
+    ${count === 0 ? html`<p>${t("None of this cause is left.")}</p>` : html`<div class="row wrap end">
+      ${count > FEW && h(Button, { act: few, kind: "primary" }, t("Retry {n}, and watch", { n: FEW }))}
+      ${h(Field, { label: t("A second"), value: rate, change: setRate, kind: "number", min: 0 })}
+      ${h(Button, { act: all, kind: count > FEW ? "" : "primary" }, outcome.tried > 0 ? tn("Retry the other {n}", "Retry the other {n}", count) : tn("Retry {n}", "Retry all {n}", count))}</div>`}
+    <div><button type="button" class="link" onClick=${done}>${t("Close")}</button></div>
+  </div>`;
+}
