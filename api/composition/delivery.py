@@ -110,6 +110,7 @@ class DeliveryParts(Foundation):
             self.own_events.announce,
             lambda: self.intake.statistics().events,
             settled_replays,
+            self.directory,
         )
 
     def _intake(self, store: IntakeStore, wake: Wake | None) -> Intake:

@@ -223,9 +223,9 @@ ROUTES = (
         client=Method("replay_jobs.cancel"),
         repeat=Repeat.NEVER,
         summary="Cancel a replay job",
-        description="After the answer nothing more is enqueued. What was enqueued, at most some hundred "
-        "deliveries a destination that were not attempted yet, is still sent. A job that has ended is a "
-        "400.",
+        description="After the answer nothing more is enqueued. Deliveries that were enqueued and not "
+        "attempted are cancelled within a second: they are FAILED and DISCARDED, and count as failed. An "
+        "attempt in flight, or its retries, go on. A job that has ended is a 400.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

@@ -36,6 +36,7 @@ LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between two looks at the count: ten
 MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; a filter selects more
 # A tenth of one delivery in the longest retention: a slower job never moves.
 MIN_RATE_PER_SECOND = 0.001
+_WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class ReplayDraft(Document):
@@ -126,7 +127,8 @@ class ReplayCommands:
         """Add a job. `own` is the customer whose browser asks: other customers' deliveries do not exist
         for it.
 
-        Raises Refusal 400, 404 for an unknown id, 409 if a destination is archived. A dry run is waited
+        Raises Refusal 400, 404 for an unknown id, 409 if a destination is archived or a named delivery
+        still waits. A dry run is waited
         for, at most two seconds.
         """
 
@@ -162,7 +164,8 @@ class ReplayCommands:
     async def cancel(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> ReplayJob:
-        """End a job: nothing more is enqueued. Raises Refusal 404, and 400 for a job that has ended."""
+        """End a job: nothing more is enqueued, and the runner withdraws what waits. Raises Refusal 404,
+        and 400 for a job that has ended."""
 
         async def command() -> ReplayJob:
             job = await self.get(environment, identifier, own)
@@ -246,6 +249,12 @@ def _check_named(selection: ReplaySelection, named: list[Named], account: str | 
             raise _missing(path, "delivery")
         if found.origin is DeliveryOrigin.INSPECTION:
             raise invalid(path, "is a test delivery, which is not replayed")
+        if found.status in _WAITING:
+            raise Refusal(
+                "conflict",
+                f"{path}: the delivery still waits ({found.status.name}). Send it now with "
+                f"POST /deliveries/{identifier}/retry.",
+            )
         if found.destination_status is DestinationStatus.ARCHIVED:
             raise Refusal("conflict", f"{path}: its destination is archived")
 

@@ -4,13 +4,14 @@ A write is guarded by the state that it expects and by the right to write, and r
 held. If they did not (the job was cancelled, another process took over), the write changes nothing.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
 from msgspec import Struct, field
 
+from engine.actors.mailbox import Ordered
 from engine.core.records import Delivery
-from engine.core.vocabulary import DeliveryOrigin, DestinationStatus, ReplayStatus
+from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, DestinationStatus, ReplayStatus
 from engine.model.configuration import AuditEntry
 from engine.ports import DirtyDestination
 from engine.replay.job import Leg, ReplayJob
@@ -21,6 +22,7 @@ class Named(Struct, frozen=True):
 
     id: str
     origin: DeliveryOrigin
+    status: DeliveryStatus
     destination: str
     account: str | None  # of its destination
     destination_status: DestinationStatus
@@ -68,6 +70,16 @@ class WaitingReplay(Struct, frozen=True):
     id: str
     lane: str | None
     size: int
+
+
+class ReplayActors(Protocol):
+    """The actors of destinations, as they hear that replays are withdrawn."""
+
+    def tell(self, destination: str, message: Ordered, /) -> None:
+        """Tell a destination's actor what is asked for. Deliveries that ended are passed over."""
+
+    def delivering(self, deliveries: Iterable[str], /) -> set[str]:
+        """Return which of these deliveries are in flight."""
 
 
 class JobStore(Protocol):

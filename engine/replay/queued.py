@@ -34,6 +34,7 @@ class _Item(Struct, gc=False):
     destination: str
     lane: str | None
     size: int
+    job: str | None
 
 
 class _Lane(Struct):
@@ -73,13 +74,17 @@ class QueuedReplays:
     def add(self, deliveries: Iterable[Delivery], now: float) -> None:
         """Count replays that are about to be enqueued."""
         for each in deliveries:
-            self._add(each.id, _Item(each.destination, each.lane, size_of(each)), now)
+            self._add(
+                each.id, _Item(each.destination, each.lane, size_of(each), each.replay_job), now
+            )
 
-    def restore(self, destination: str, waiting: Iterable[WaitingReplay], now: float) -> None:
-        """Count replays that were enqueued before this began."""
+    def restore(
+        self, job: str, destination: str, waiting: Iterable[WaitingReplay], now: float
+    ) -> None:
+        """Count replays of a job that were enqueued before this began."""
         for each in waiting:
             if each.id not in self._items:
-                self._add(each.id, _Item(destination, each.lane, each.size), now)
+                self._add(each.id, _Item(destination, each.lane, each.size, job), now)
 
     def _add(self, identifier: str, item: _Item, now: float) -> None:
         queue = self._queues.get(item.destination)
@@ -125,6 +130,14 @@ class QueuedReplays:
                 del queue.lanes[item.lane]
         if not queue.count:
             del self._queues[item.destination]
+
+    def of_job(self, job: str) -> dict[str, list[str]]:
+        """Return what waits of a job, by destination: `MOST` at the most."""
+        found: dict[str, list[str]] = {}
+        for identifier, item in self._items.items():
+            if item.job == job:
+                found.setdefault(item.destination, []).append(identifier)
+        return found
 
     def waiting(self, destination: str) -> int:
         """Return how many wait at a destination."""

@@ -28,10 +28,11 @@ from engine.recording.settled_replays import SettledReplays
 from engine.replay.admission import ChunkEntry, Way, choose, fitting, replay_of
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
-from engine.replay.ports import Chunk, ReplayStore
+from engine.replay.ports import Chunk, ReplayActors, ReplayStore
 from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob, in_turn
 from engine.replay.views import finished_payload
+from engine.replay.withdrawal import withdraw
 
 CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
 CHUNK_BYTES = 512 * 1024  # of payload in one
@@ -72,6 +73,7 @@ class ReplayRunner:
         announce: Announce,
         accepted: Callable[[], int],
         settled: SettledReplays,
+        actors: ReplayActors,
     ) -> None:
         """`accepted` returns the number of events accepted so far: the runner notices live events by
         it."""
@@ -90,6 +92,7 @@ class ReplayRunner:
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
         self._settled = settled
         self._wake = settled.wake
+        self._actors = actors
 
     def nudge(self) -> None:
         """Look at the store at once."""
@@ -140,6 +143,8 @@ class ReplayRunner:
         found = {job.id: job for job in await self._store.unfinished(self._jobs.keys())}
         for gone in self._jobs.keys() - found.keys():
             del self._jobs[gone]
+            self._hear()
+            withdraw(gone, self._queued, self._actors)
         self._rests.keep(found)
         legs: Counter[int] = Counter()
         for running in self._jobs.values():
@@ -172,7 +177,7 @@ class ReplayRunner:
     async def _restore(self, job: ReplayJob, destinations: Sequence[str]) -> None:
         for destination in destinations:
             waiting = await self._store.waiting(job, destination)
-            self._queued.restore(destination, waiting, trio.current_time())
+            self._queued.restore(job.id, destination, waiting, trio.current_time())
             self._hear()  # of replays that were attempted since the store was asked
 
     def _hear(self) -> None:

@@ -78,7 +78,7 @@ _PAGE = (
 """
 )
 _NAMED = """
-    SELECT d.id::text, d.origin, d.destination::text, n.customer_account::text, n.status
+    SELECT d.id::text, d.origin, d.status, d.destination::text, n.customer_account::text, n.status
     FROM unnest($2::uuid[]) p (id)
     CROSS JOIN LATERAL (
         SELECT * FROM deliveries WHERE environment = $1::integer AND id = p.id LIMIT 1
@@ -102,7 +102,14 @@ class PostgresJobs:
         """Return those of these deliveries that there are."""
         rows = await self._pool.fetch(_NAMED, environment, list(deliveries))
         return [
-            Named(row[0], DeliveryOrigin(row[1]), row[2], row[3], DestinationStatus(row[4]))
+            Named(
+                row[0],
+                DeliveryOrigin(row[1]),
+                DeliveryStatus(row[2]),
+                row[3],
+                row[4],
+                DestinationStatus(row[5]),
+            )
             for row in rows
         ]
 

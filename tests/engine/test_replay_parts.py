@@ -66,7 +66,7 @@ def test_what_is_told_twice_counts_once() -> None:
     queued = QueuedReplays()
     waiting = some(3)
     queued.add(waiting, 0.0)
-    queued.restore("d0", [WaitingReplay(waiting[0].id, None, 10)], 0.0)
+    queued.restore("j", "d0", [WaitingReplay(waiting[0].id, None, 10)], 0.0)
     assert queued.waiting("d0") == 3
     for _ in range(2):
         queued.remove([each.id for each in waiting], 0.0)

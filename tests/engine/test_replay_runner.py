@@ -10,6 +10,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 import engine.replay.queued
 import engine.replay.runner
+from engine.actors.mailbox import Ordered
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, ReplayStatus
@@ -155,12 +156,14 @@ class Place:
         self.arrived_: list[Delivery] = []
         self.answering = True
         self.events = 0
+        self.withdrawn: dict[str, tuple[str, ...]] = {}
+        self.flying: set[str] = set()
         self.dirty: set[str] = set()
         self.entries = EntryQueue(FakeIntake(), self, lambda: self._called.set())  # type: ignore[arg-type]  # it only draws
         self.settled = SettledReplays()
         self.runner = ReplayRunner(
             self.store, self.entries, self.destinations.get, Identity(), trio.current_time,
-            self.announce, lambda: self.events, self.settled,
+            self.announce, lambda: self.events, self.settled, self,
         )  # fmt: skip
         self._called = trio.Event()
         nursery.start_soon(self.admit)
@@ -175,6 +178,12 @@ class Place:
         self.arrived_ += deliveries
         if self.answering:
             self.settle(deliveries)
+
+    def tell(self, destination: str, message: Ordered) -> None:
+        self.withdrawn[destination] = message.deliveries
+
+    def delivering(self, deliveries: Iterable[str]) -> set[str]:
+        return {each for each in deliveries if each in self.flying}
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
         pass
@@ -534,6 +543,26 @@ async def test_a_cancelled_job_is_let_go(place: Place, autojump_clock: MockClock
     place.settle(place.arrived_)
     await trio.sleep(5)
     assert place.store.jobs[job].enqueued == WINDOW
+
+
+async def test_a_cancelled_jobs_replays_are_withdrawn_unless_they_are_in_flight(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    place.answering = False
+    job = place.store.add(place.destination("d1", 5))
+    other = place.store.add(place.destination("d2", 2))
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(5)
+    ids = [each.id for each in place.arrived_ if each.replay_job == job]
+    place.flying = {ids[0]}
+    place.store.change(job, status=ReplayStatus.CANCELLED)
+    place.runner.nudge()
+    await trio.sleep(1)
+    assert place.withdrawn == {"d1": tuple(ids[1:])}
+    place.settle([each for each in place.arrived_ if each.replay_job == other])
+    await trio.sleep(5)
+    assert place.store.jobs[other].status is ReplayStatus.COMPLETED
+    assert set(place.withdrawn) == {"d1"}
 
 
 async def test_while_events_come_in_chunks_are_small(

@@ -10,6 +10,7 @@ from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Receiver
+from tests.service.test_orders import waiting
 
 SETTLED = ("DELIVERED", "FAILED", "DRY_RUN")
 FINISHED = ("COMPLETED", "FAILED", "CANCELLED")
@@ -186,6 +187,37 @@ async def test_a_disabled_destination_does_not_hold_up_the_others(
     await api("DELETE", f"/destinations/{held}", {})
     shown = await ended(house, api, job)
     assert (shown["status"], shown["delivered"], shown["skipped"]) == ("COMPLETED", 1, 1)
+
+
+async def test_a_cancelled_job_withdraws_what_nobody_attempted(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    target = await delivered(house, api, receiver, 4)
+    receiver.hold = trio.Event()
+    change = {"delivery": {"concurrency": 1, "retrySchedule": []}}
+    assert (await api("PATCH", f"/destinations/{target}", change)).status == 200
+    job = await start(api, destinationId=target)
+    await receiver.reaches(5)
+    await house.until(api, f"/replay-jobs/{job}", lambda each: each["enqueued"] == 4)
+    assert (await api("POST", f"/replay-jobs/{job}/cancel", {})).status == 200
+    page = await house.until(
+        api,
+        "/deliveries?isReplay=true",
+        lambda page: sum(item["dlqStatus"] == "DISCARDED" for item in page["items"]) == 3,
+    )
+    receiver.hold.set()
+    (first,) = [item["id"] for item in page["items"] if item["dlqStatus"] is None]
+    assert (await house.settled(api, first))["status"] == "DELIVERED"
+    assert len(receiver.received) == 5
+
+
+async def test_what_still_waits_is_not_replayed_by_its_id(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    _, (waits,) = await waiting(house, api, receiver)
+    refused = await api("POST", "/replay-jobs", {"deliveryIds": [waits]})
+    assert (refused.status, refused.code) == (409, "conflict")
+    assert f"POST /deliveries/{waits}/retry" in refused.json["message"]
 
 
 async def test_a_cancelled_job_enqueues_nothing_more_and_is_cancelled_once(

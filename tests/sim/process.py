@@ -169,6 +169,7 @@ class Process:
             self.own_events.announce,
             lambda: self.intake.statistics().events,
             settled_replays,
+            self.directory,
         )
         self.ingest = Ingest(
             self.router,

@@ -10,6 +10,7 @@ import engine.intake.intake
 import engine.replay.admission
 import engine.replay.queued
 import engine.replay.runner
+from engine.actors.mailbox import Ordered
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, Ordering, ReplayStatus
@@ -103,6 +104,12 @@ class Deliverer:
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
         pass
 
+    def tell(self, destination: str, message: Ordered) -> None:
+        raise AssertionError("no job is cancelled here")
+
+    def delivering(self, deliveries: Iterable[str]) -> set[str]:
+        return set()
+
     def progress(self) -> tuple[int, int]:
         return 0, 0
 
@@ -158,7 +165,7 @@ async def lived(world: World, faults: Faults, destinations: dict[str, Destinatio
     intake = Intake(world.intake, deliverer, identity, Settings(), lambda: 0.0)
     runner = ReplayRunner(
         store, intake.entries, destinations.get, identity, trio.current_time, silent, lambda: 0,
-        deliverer.settled,
+        deliverer.settled, deliverer,
     )  # fmt: skip
     waiting = await world.bridge.pool.fetch(
         """

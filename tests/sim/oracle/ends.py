@@ -89,7 +89,10 @@ def _failed(sight: Sight, row: DeliveryRow) -> Iterator[str]:
             for wish in sight.wishes
             if not wish.asked.deliveries or row.id in wish.asked.deliveries
         )
-        if not (archived or asked):
+        withdrawn = any(
+            wish.asked.kind == "cancel" and wish.asked.of == row.replay_job for wish in sight.wishes
+        )
+        if not (archived or asked or withdrawn):
             yield f"{_name(row)} is DISCARDED, and nobody asked for it"
         return
     if row.dlq_status != "IN_DLQ":

@@ -113,7 +113,9 @@ class SimulatedJobs:
                 record = self._tables.destinations.get((environment, row.destination))
                 if record is not None:
                     account, status = record.customer_account, record.status
-                    found.append(Named(row.id, row.origin, row.destination, account, status))
+                    found.append(
+                        Named(row.id, row.origin, row.status, row.destination, account, status)
+                    )
             return found
 
         return await self._pool.read("named", work)

@@ -40,9 +40,10 @@ PLAIN: tuple[Plain, ...] = (
         "cancel",
         "replay_jobs.cancel",
         help=(
-            "Cancel a replay job.\n\nAfter the answer nothing more is enqueued. What was "
-            "enqueued, at most some hundred deliveries a destination that were not attempted "
-            "yet, is still sent. A job that has ended is a 400."
+            "Cancel a replay job.\n\nAfter the answer nothing more is enqueued. Deliveries that "
+            "were enqueued and not attempted are cancelled within a second: they are FAILED "
+            "and DISCARDED, and count as failed. An attempt in flight, or its retries, go on. "
+            "A job that has ended is a 400."
         ),
         arguments=(("job_id", "ID"),),
     ),

@@ -84,9 +84,9 @@ class AsyncReplayJobs(AsyncResource):
     async def cancel(self, job_id: str) -> ReplayJobDetail:
         """Cancel a replay job.
 
-        After the answer nothing more is enqueued. What was enqueued, at most some hundred
-        deliveries a destination that were not attempted yet, is still sent. A job that has
-        ended is a 400.
+        After the answer nothing more is enqueued. Deliveries that were enqueued and not
+        attempted are cancelled within a second: they are FAILED and DISCARDED, and count as
+        failed. An attempt in flight, or its retries, go on. A job that has ended is a 400.
         """
         return await self._send(
             Call("POST", at("replay-jobs", job_id, "cancel"), body={}, repeatable=False)
