@@ -11,6 +11,8 @@ import orjson
 
 from api.shapes import Page
 from engine.model.documents import invalid
+from engine.model.identity import created_at_ms
+from engine.model.instants import iso
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
@@ -48,6 +50,16 @@ def ordinal(number: int) -> str:
 
 def _id(item: Any) -> str:
     return str(item["id"])
+
+
+def searched_page(
+    items: list[Item], listing: str, environment: int, below: str | None, limit: int
+) -> Page[Item]:
+    """Return a page of the delivery log, which had to stop if it is short and not the last one."""
+    found = page(items, listing, environment, below)
+    if below is not None and len(items) < limit:
+        found["searchedTo"] = iso(created_at_ms(below))
+    return found
 
 
 def fitting(items: Sequence[Any], most: int) -> int:

@@ -26,6 +26,8 @@ MAX_PARAMETERS = 64  # more than any route knows, so that a flood of them is not
 PAGE = 20
 PAGE_MOST = 100
 LIST_MOST = 1_000
+EXAMINE_MOST = 20_000  # rows: some 50 ms
+Text = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 def _integer(value: object) -> object:
@@ -106,7 +108,17 @@ class RuleQuery(ListQuery):
     enabled: Flag | None = Field(None, description="Only rules that are enabled, or disabled.")
 
 
-class DeliveryQuery(PageQuery):
+class LogQuery(PageQuery):
+    """A page of the delivery log."""
+
+    examine: Annotated[int, Field(ge=1, le=EXAMINE_MOST), BeforeValidator(_integer)] | None = Field(
+        None,
+        description="The most rows that are looked at for this page; 2,000 by default. More make a "
+        "filter that few rows pass quicker to read, and the answer slower.",
+    )
+
+
+class DeliveryQuery(LogQuery):
     """Filters of deliveries."""
 
     event_id: Uuid | None = Field(None, description="Deliveries of this event.")
@@ -121,17 +133,30 @@ class DeliveryQuery(PageQuery):
     dlq_status: Word[DlqStatus] | None = None
     kind: Word[DeliveryKind] | None = None
     origin_kind: Word[DeliveryOrigin] | None = None
+    event_type: Text | None = Field(None, description="Deliveries of this event type.")
+    customer_external_id: Text | None = Field(
+        None, description="To destinations that are tied to this customer."
+    )
+    response_status: Annotated[int, Field(ge=100, le=599), BeforeValidator(_integer)] | None = (
+        Field(None, description="Status of the last answer.")
+    )
+    replay_job_id: Uuid | None = Field(None, description="What this replay job enqueued.")
 
 
-class EventQuery(PageQuery):
+class EventQuery(LogQuery):
     """Filters of events."""
 
     environment: Word[Environment] | None = None
-    event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        None, description="Events of this type."
+    event_type: Text | None = Field(None, description="Events of this type.")
+    customer_external_id: Text | None = Field(None, description="Events of this customer.")
+    correlation_id: Text | None = Field(None, description="Events with this correlationId.")
+    request_id: Text | None = Field(None, description="Events with this requestId.")
+    idempotency_key: Text | None = Field(
+        None,
+        description="Events with this key. Found at once for as long as the key is kept, a day.",
     )
-    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        None, description="Events of this customer."
+    undelivered: Flag | None = Field(
+        None, description="Only events that no rule matched, or only the others."
     )
     from_: Instant | None = Field(None, alias="from", description="Received at or after.")
     to: Instant | None = Field(None, description="Received before.")

@@ -27,7 +27,9 @@ class Types:
     def item_of(self, schema: Schema) -> Schema | None:
         """Return the schema of a page's items; None for what is no page."""
         fields = self.resolved(schema).get("properties", {})
-        return fields["items"]["items"] if set(fields) == {"items", "nextCursor"} else None
+        known = {"items", "nextCursor", "searchedTo"}
+        paged = "nextCursor" in fields and known.issuperset(fields)
+        return fields["items"]["items"] if paged else None
 
     def resolved(self, schema: Schema) -> Schema:
         """Return what a reference names, or the schema itself."""

@@ -8,7 +8,7 @@ import msgspec
 
 from api import shapes
 from api.call import Call
-from api.pages import PAGE_BYTES, cursor_of, fitting, ordinal, page, position
+from api.pages import PAGE_BYTES, cursor_of, fitting, ordinal, page, position, searched_page
 from api.queries import DeliveryQuery, ListQuery, PageQuery
 from api.resources.destinations import required
 from api.resources.events import counted
@@ -126,6 +126,10 @@ def attempt_view(attempt: AttemptEntry) -> shapes.Attempt:
 async def listing(call: Call) -> shapes.Page[shapes.DeliveryItem]:
     """List an environment's deliveries."""
     query = call.query_as(DeliveryQuery)
+    customer = query.customer_external_id
+    if customer is not None and not call.sees_customer(customer):
+        position("/deliveries", call.number, query.cursor)
+        return page([], "/deliveries", call.number, None)
     which = DeliveryFilter(
         event=query.event_id,
         destinations=None if query.destination_id is None else (query.destination_id,),
@@ -137,6 +141,11 @@ async def listing(call: Call) -> shapes.Page[shapes.DeliveryItem]:
         dlq_status=_named(DlqStatus, query.dlq_status),
         kind=_named(DeliveryKind, query.kind),
         origin=_named(DeliveryOrigin, query.origin_kind),
+        event_type=query.event_type,
+        customer=query.customer_external_id,
+        response_status=query.response_status,
+        replay_job=query.replay_job_id,
+        examine=query.examine,
     )
     status = _named(DeliveryStatus, query.status)
     return await _page(call, "/deliveries", which, query.cursor, query.limit, status)
@@ -191,7 +200,7 @@ async def _page(
     else:
         shown = found.items
     items = [item_view(call, entry, sent) for entry in shown]
-    return page(items, listing_name, call.number, found.below)
+    return searched_page(items, listing_name, call.number, found.below, limit)
 
 
 async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
@@ -301,7 +310,7 @@ ROUTES = (
         client=Method("deliveries.list"),
         summary="List deliveries",
         description="A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a "
-        "bounded number of deliveries is examined for each.",
+        "bounded number of deliveries is examined for each (`examine`). Such a page says `searchedTo`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

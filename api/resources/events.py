@@ -6,7 +6,7 @@ import orjson
 
 from api import shapes
 from api.call import Call
-from api.pages import page, position
+from api.pages import page, position, searched_page
 from api.queries import EventQuery
 from api.routes import READ, Command, Embed, Method, Route
 from engine.log.delivery_log import EventDetail, EventEntry, EventFilter
@@ -85,12 +85,17 @@ async def listing(call: Call) -> shapes.Page[shapes.EventItem]:
         to_ms=query.to,
         type=query.event_type,
         customer=query.customer_external_id if call.customer is None else call.customer.external_id,
+        correlation_id=query.correlation_id,
+        request_id=query.request_id,
+        idempotency_key=query.idempotency_key,
+        undelivered=query.undelivered,
+        examine=query.examine,
     )
     below = position(LISTING, call.number, query.cursor)
     found = await call.services.event_log.events(call.number, which, below, query.limit)
     counts = await counted(call, [entry.id for entry in found.items])
     items = [item_view(call, entry, counts) for entry in found.items]
-    return page(items, LISTING, call.number, found.below)
+    return searched_page(items, LISTING, call.number, found.below, query.limit)
 
 
 async def get(call: Call) -> shapes.Event:
@@ -109,7 +114,8 @@ ROUTES = (
         command=Command("events list", COLUMNS),
         client=Method("events.list"),
         summary="List events",
-        description="Also those that no rule matched. An embed session sees its customer's, and of their "
+        description="Also those that no rule matched. A page that had to stop says `searchedTo`. "
+        "An embed session sees its customer's, and of their "
         "deliveries counts those to its customer's destinations.",
         tag=TAG,
         scopes=READ,

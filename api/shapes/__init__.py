@@ -39,6 +39,15 @@ class Page(TypedDict, Generic[Item]):
     nextCursor: Annotated[
         str | None, told("Give it as `cursor` for the next page; null at the end.")
     ]
+    searchedTo: NotRequired[
+        Annotated[
+            Timestamp,
+            told(
+                "There where the page had to stop: everything that came later was looked at. The next "
+                "page goes on from there."
+            ),
+        ]
+    ]
 
 
 class ErrorDetail(TypedDict):

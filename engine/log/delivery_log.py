@@ -192,6 +192,8 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     )
     dead_to_ms: int | None = None
     signature: str | None = None  # `engine.log.dead_letters.DeadGroup`
+    response_status: int | None = None
+    examine: int | None = None  # rows to look at for a page; None: as many as by default
 
 
 class EventFilter(Struct, frozen=True, kw_only=True):
@@ -202,6 +204,11 @@ class EventFilter(Struct, frozen=True, kw_only=True):
     type: str | None = None
     customer: str | None = None
     origin: Origin | None = None
+    correlation_id: str | None = None
+    request_id: str | None = None
+    idempotency_key: str | None = None
+    undelivered: bool | None = None  # whether it had no deliveries from the first
+    examine: int | None = None
 
 
 class DeliveryPage(Struct, frozen=True):

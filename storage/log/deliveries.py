@@ -116,6 +116,7 @@ class PostgresDeliveries:
             streams=selection.streams,
             filtered=selection.filtered,
             by_days=which.event is None,
+            most=which.examine,
         )
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
 

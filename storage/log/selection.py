@@ -10,6 +10,7 @@ from engine.core.vocabulary import (
     DeliveryStatus,
     DeliveryTrouble,
     DlqStatus,
+    Priority,
 )
 from engine.log.delivery_log import DeliveryFilter
 from engine.model.identity import MAX_FANOUT, delivery_id
@@ -49,6 +50,7 @@ _TYPES = {
     "event_type": "text",
     "customer": "text",
     "replay_job": "uuid",
+    "response_status": "smallint",
 }
 
 
@@ -85,6 +87,10 @@ def select(which: DeliveryFilter) -> Selection | None:
     origin = DeliveryOrigin.REPLAY if which.is_replay else which.origin
     if origin not in (None, DeliveryOrigin.NORMAL):
         return _selection(which, "origin", (origin,), 1, set())
+    if which.replay_job is not None:  # a replay, whatever else is asked
+        return _selection(which, "origin", (DeliveryOrigin.REPLAY,), 1, set())
+    if which.priority not in (None, Priority.STANDARD):
+        return _selection(which, "priority", (which.priority,), 1, {"priority"})
     return _selection(which, "environment", (), 1, set())
 
 
@@ -131,6 +137,7 @@ def _selection(
         "event_type": which.event_type,
         "customer": which.customer,
         "replay_job": which.replay_job,
+        "response_status": which.response_status,
     }
     held = _HELD.get(which.status) if which.status is not None and which.held else None
     if held is not None:
@@ -149,6 +156,7 @@ def _selection(
 # What the partial indexes say.
 _TROUBLED = " AND d.trouble IS NOT NULL"
 _OTHERS = f" AND d.origin <> {int(DeliveryOrigin.NORMAL)}"
+_URGENT = f" AND d.priority > {int(Priority.STANDARD)}"
 _INDEXES = {
     "environment": (0, [stream("deliveries")]),
     "destination": (
@@ -187,6 +195,7 @@ _INDEXES = {
         ],
     ),
     "origin": (1, [stream("deliveries", led={"origin": "$6::smallint"}, only=_OTHERS)]),
+    "priority": (1, [stream("deliveries", led={"priority": "$6::smallint"}, only=_URGENT)]),
     "ids": (
         1,
         [

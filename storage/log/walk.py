@@ -127,19 +127,22 @@ async def walk(
     streams: int = 1,
     filtered: bool,
     by_days: bool = True,
+    most: int | None = None,
 ) -> tuple[list[Any], str | None]:
     """Return at most `limit` rows, and the id below which to go on, None where nothing is left.
 
     `take` makes one step: not below an id, below another, looking at so many rows of each stream, for
     so many matches. `by_days`: the table is partitioned, and not known to have few of these rows.
+    `most`: rows to look at in all; one step looks at no more than by default.
     """
     rows: list[Any] = []
+    most = most or EXAMINED
     floors = _floors(low, high) if by_days else iter((low,))
     floor = next(floors)
     examined = steps = 0
     while True:
         wanted = limit - len(rows) + 1  # one more than fits tells whether there is more
-        left = EXAMINED - examined
+        left = min(EXAMINED, most - examined)
         enough = _enough(wanted, examined, len(rows), steps)
         each = max(wanted, min(enough, left) // streams) if filtered else wanted
         step = await take(floor, high, each, wanted)
@@ -154,7 +157,7 @@ async def walk(
             high, floor = floor, next(floors)
         else:
             high = step.bottom
-        if examined >= EXAMINED:
+        if examined >= most:
             return rows, high
 
 

@@ -102,6 +102,7 @@ FILTERS = {
     "destinationId": "destinations",
     "eventId": "events",
     "customerAccountId": "account",
+    "replayJobId": "replay-jobs",
 }  # fmt: skip
 
 

@@ -135,6 +135,7 @@ def passes(entry: DeliveryEntry, which: DeliveryFilter, job: dict[str, str | Non
         (which.event_type, entry.event_type),
         (which.customer, entry.customer),
         (which.replay_job, job[entry.id]),
+        (which.response_status, entry.response_status),
     )
     return (
         all(asked is None or asked == found for asked, found in wanted)
@@ -167,6 +168,7 @@ def filters(chance: random.Random, entries: list[DeliveryEntry]) -> Iterator[Del
         "event_type": ["t.0", "t.9"],
         "customer": ["c1"],
         "replay_job": [JOB],
+        "response_status": [200, 500, 599],
     }
     yield DeliveryFilter()
     for name, options in values.items():

@@ -3,13 +3,15 @@
 import itertools
 
 import pytest
+from msgspec import structs
 
+from engine.core.records import Event
 from engine.core.vocabulary import Origin
 from engine.log.delivery_log import EventEntry, EventFilter
 from engine.model.identity import created_at_ms
 from storage.log import walk
 from storage.log.events import PostgresEvents
-from tests.storage.world import ENVIRONMENT, World, event, identity, intake_group
+from tests.storage.world import ENVIRONMENT, World, claim, event, identity, intake_group
 
 
 @pytest.fixture
@@ -61,6 +63,59 @@ async def test_every_combination_of_filters_lists_what_passes_newest_first(
             and (to_ms is None or created_at_ms(each.id) < to_ms)
         ]
         assert [entry.id for entry in await every_page(log, which, 7)] == expected, which
+
+
+async def test_events_are_found_by_what_their_sender_called_them(
+    world: World, log: PostgresEvents
+) -> None:
+    def named(number: int) -> Event:
+        return event(correlation_id=f"c{number % 3}", request_id=f"r{number % 2}")
+
+    reached = [named(number) for number in range(8)]
+    await world.accept(*reached, to=[identity.other()])
+    missed = [named(number) for number in range(8)]
+    await world.intake.accept(intake_group(missed))
+    everything = sorted((*reached, *missed), key=lambda each: each.id, reverse=True)
+    ids = {each.id for each in missed}
+    for which, passes in (
+        (EventFilter(correlation_id="c1"), lambda each: each.correlation_id == "c1"),
+        (EventFilter(request_id="r1"), lambda each: each.request_id == "r1"),
+        (EventFilter(undelivered=True), lambda each: each.id in ids),
+        (EventFilter(undelivered=False), lambda each: each.id not in ids),
+        (
+            EventFilter(undelivered=True, correlation_id="c0"),
+            lambda each: each.id in ids and each.correlation_id == "c0",
+        ),
+    ):
+        expected = [each.id for each in everything if passes(each)]
+        assert [entry.id for entry in await every_page(log, which, 3)] == expected, which
+
+
+async def test_the_event_that_holds_a_key_comes_at_once_however_many_came_after_it(
+    world: World, log: PostgresEvents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "EXAMINED", 5)
+    first = event(idempotency_key="held")
+    await world.intake.accept(intake_group([first], claims=[claim(first, "held")]))
+    await world.intake.accept(intake_group([event() for _ in range(20)]))
+    page = await log.events(ENVIRONMENT, EventFilter(idempotency_key="held"), None, 20)
+    assert [entry.id for entry in page.items] == [first.id]
+
+
+async def test_more_rows_are_examined_for_a_page_on_request(
+    world: World, log: PostgresEvents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "EXAMINED", 5)
+    monkeypatch.setattr(walk, "FIRST", 3)
+    wanted = event(type="rare")
+    await world.intake.accept(intake_group([wanted]))
+    await world.intake.accept(intake_group([event(type="common") for _ in range(20)]))
+    which = EventFilter(type="rare")
+    page = await log.events(ENVIRONMENT, which, None, 2)
+    assert page.items == []
+    assert page.below is not None
+    page = await log.events(ENVIRONMENT, structs.replace(which, examine=30), None, 2)
+    assert [entry.id for entry in page.items] == [wanted.id]
 
 
 async def test_an_event_is_read_as_it_was_received(world: World, log: PostgresEvents) -> None:

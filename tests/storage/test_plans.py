@@ -7,7 +7,7 @@ import pytest
 
 from engine.actors.snapshot_reads import SNAPSHOTS_AT_ONCE
 from engine.core.records import Delivery
-from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory
+from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory, Priority
 from engine.log.delivery_log import DeliveryFilter
 from engine.ports import SettleGroup
 from storage.backlog import queues
@@ -229,6 +229,7 @@ FILTERS = {
     "an error": DeliveryFilter(error_category=ErrorCategory.HTTP_5XX),
     "an error that did not occur": DeliveryFilter(error_category=ErrorCategory.DNS),
     "a type that did not occur": DeliveryFilter(event_type="nothing"),
+    "urgent ones": DeliveryFilter(priority=Priority.CRITICAL),
     "replays": DeliveryFilter(is_replay=True, destinations=(A,)),
     "an event": DeliveryFilter(event=identity.event()),
 }

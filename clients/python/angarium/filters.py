@@ -23,9 +23,14 @@ from angarium.shapes import (
 class EventFilter(TypedDict, total=False):
     """What `client.events.list` and `iterate` are narrowed by."""
 
+    examine: int | None
     environment: Environment | None
     event_type: str | None
     customer_external_id: str | None
+    correlation_id: str | None
+    request_id: str | None
+    idempotency_key: str | None
+    undelivered: bool | None
     since: Instant | None
     until: Instant | None
 
@@ -66,6 +71,7 @@ class SchemaFilter(TypedDict, total=False):
 class DeliveryFilter(TypedDict, total=False):
     """What `client.deliveries.list` and `iterate` are narrowed by."""
 
+    examine: int | None
     event_id: str | None
     destination_id: str | None
     environment: Environment | None
@@ -78,6 +84,10 @@ class DeliveryFilter(TypedDict, total=False):
     dlq_status: DlqStatus | None
     kind: DeliveryKind | None
     origin_kind: OriginKind | None
+    event_type: str | None
+    customer_external_id: str | None
+    response_status: int | None
+    replay_job_id: str | None
 
 
 class DlqFilter(TypedDict, total=False):

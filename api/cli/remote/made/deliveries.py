@@ -10,7 +10,8 @@ PLAIN: tuple[Plain, ...] = (
         "deliveries.list",
         help=(
             "List deliveries.\n\nA page may hold fewer than `limit`, even none, and still have "
-            "a `nextCursor`: a bounded number of deliveries is examined for each."
+            "a `nextCursor`: a bounded number of deliveries is examined for each (`examine`). "
+            "Such a page says `searchedTo`."
         ),
         columns=(
             Column("CREATED", "createdAt"),
@@ -24,6 +25,15 @@ PLAIN: tuple[Plain, ...] = (
             Column("EVENT TYPE", "eventType"),
         ),
         options=(
+            Option(
+                "--examine",
+                "examine",
+                metavar="TEXT",
+                help=(
+                    "The most rows that are looked at for this page; 2,000 by default. More make a "
+                    "filter that few rows pass quicker to read, and the answer slower."
+                ),
+            ),
             Option("--event", "event_id", metavar="ID", help=("Deliveries of this event.")),
             Option(
                 "--destination",
@@ -65,6 +75,30 @@ PLAIN: tuple[Plain, ...] = (
             Option("--dlq-status", "dlq_status", words=("IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED")),
             Option("--kind", "kind", words=("EVENT", "FILE")),
             Option("--origin", "origin_kind", words=("NORMAL", "REPLAY", "INSPECTION")),
+            Option(
+                "--type",
+                "event_type",
+                metavar="EVENT_TYPE",
+                help=("Deliveries of this event type."),
+            ),
+            Option(
+                "--customer",
+                "customer_external_id",
+                metavar="EXTERNAL_ID",
+                help=("To destinations that are tied to this customer."),
+            ),
+            Option(
+                "--response-status",
+                "response_status",
+                metavar="TEXT",
+                help=("Status of the last answer."),
+            ),
+            Option(
+                "--replay-job",
+                "replay_job_id",
+                metavar="ID",
+                help=("What this replay job enqueued."),
+            ),
         ),
         paged=True,
         spans=True,

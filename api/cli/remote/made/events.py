@@ -9,8 +9,9 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "events.list",
         help=(
-            "List events.\n\nAlso those that no rule matched. An embed session sees its "
-            "customer's, and of their deliveries counts those to its customer's destinations."
+            "List events.\n\nAlso those that no rule matched. A page that had to stop says "
+            "`searchedTo`. An embed session sees its customer's, and of their deliveries "
+            "counts those to its customer's destinations."
         ),
         columns=(
             Column("RECEIVED", "receivedAt"),
@@ -21,12 +22,39 @@ PLAIN: tuple[Plain, ...] = (
             Column("EVENT TYPE", "eventType"),
         ),
         options=(
+            Option(
+                "--examine",
+                "examine",
+                metavar="TEXT",
+                help=(
+                    "The most rows that are looked at for this page; 2,000 by default. More make a "
+                    "filter that few rows pass quicker to read, and the answer slower."
+                ),
+            ),
             Option("--type", "event_type", metavar="EVENT_TYPE", help=("Events of this type.")),
             Option(
                 "--customer",
                 "customer_external_id",
                 metavar="EXTERNAL_ID",
                 help=("Events of this customer."),
+            ),
+            Option(
+                "--correlation",
+                "correlation_id",
+                metavar="ID",
+                help=("Events with this correlationId."),
+            ),
+            Option("--request", "request_id", metavar="ID", help=("Events with this requestId.")),
+            Option(
+                "--idempotency-key",
+                "idempotency_key",
+                metavar="TEXT",
+                help=("Events with this key. Found at once for as long as the key is kept, a day."),
+            ),
+            Option(
+                "--undelivered",
+                "undelivered",
+                help=("Only events that no rule matched, or only the others."),
             ),
         ),
         paged=True,

@@ -1,6 +1,6 @@
 """What every answer is made of: objects of any kind, and pages of lists."""
 
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, NotRequired, TypedDict, TypeVar
 
 JsonObject = dict[str, Any]
 Item = TypeVar("Item")
@@ -11,3 +11,4 @@ class Page(TypedDict, Generic[Item]):
 
     items: list[Item]
     nextCursor: str | None
+    searchedTo: NotRequired[str]

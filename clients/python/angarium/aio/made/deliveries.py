@@ -23,7 +23,8 @@ class AsyncDeliveries(AsyncResource):
         """List deliveries: one page.
 
         A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a
-        bounded number of deliveries is examined for each.
+        bounded number of deliveries is examined for each (`examine`). Such a page says
+        `searchedTo`.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/deliveries", query))
@@ -32,7 +33,8 @@ class AsyncDeliveries(AsyncResource):
         """List deliveries: all pages.
 
         A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a
-        bounded number of deliveries is examined for each.
+        bounded number of deliveries is examined for each (`examine`). Such a page says
+        `searchedTo`.
         """
         return follow_pages(self._send, "/deliveries", {**chosen, "limit": PAGE})
 

@@ -18,8 +18,9 @@ class AsyncEvents(AsyncResource):
     ) -> Page[EventItem]:
         """List events: one page.
 
-        Also those that no rule matched. An embed session sees its customer's, and of their
-        deliveries counts those to its customer's destinations.
+        Also those that no rule matched. A page that had to stop says `searchedTo`. An embed
+        session sees its customer's, and of their deliveries counts those to its customer's
+        destinations.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/events", query))
@@ -27,8 +28,9 @@ class AsyncEvents(AsyncResource):
     def iterate(self, **chosen: Unpack[EventFilter]) -> AsyncIterator[EventItem]:
         """List events: all pages.
 
-        Also those that no rule matched. An embed session sees its customer's, and of their
-        deliveries counts those to its customer's destinations.
+        Also those that no rule matched. A page that had to stop says `searchedTo`. An embed
+        session sees its customer's, and of their deliveries counts those to its customer's
+        destinations.
         """
         return follow_pages(self._send, "/events", {**chosen, "limit": PAGE})
 

@@ -1,0 +1,74 @@
+"""Lists of the delivery log by the filters that the API offers, over the whole server."""
+
+from typing import Any
+
+import pytest
+
+from storage.log import walk
+from tests.api.house import Caller
+from tests.service.house import ServiceHouse, destination, post
+from tests.service.receiver import Receiver
+from tests.service.test_overview import session
+
+
+async def listed(api: Caller, path: str) -> list[str]:
+    answer = await api("GET", path)
+    assert answer.status == 200, answer.body
+    return [each["id"] for each in answer.json["items"]]
+
+
+async def test_deliveries_are_listed_by_type_customer_answer_and_replay_job(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    receiver.answer = lambda request: 503 if request.path == "/bad" else 204
+    never: dict[str, Any] = {"delivery": {"retrySchedule": []}}
+    good = await destination(api, receiver.url(), ["a.*"], customerExternalId="c1")
+    await destination(api, receiver.url("/bad"), ["b.*"], **never)
+    one = await post(api, "a.one", customerExternalId="c1")
+    two = await post(api, "b.two")
+    (fine,), (bad,) = [await listed(api, f"/events/{each}/deliveries") for each in (one, two)]
+    for each in (fine, bad):
+        await house.settled(api, each)
+    assert await listed(api, "/deliveries?eventType=a.one") == [fine]
+    assert await listed(api, "/deliveries?customerExternalId=c1") == [fine]
+    assert await listed(api, "/deliveries?responseStatus=503") == [bad]
+    assert await listed(api, "/deliveries?responseStatus=204&eventType=b.two") == []
+    job = (await api("POST", "/replay-jobs", {"destinationId": good})).json["id"]
+    await house.until(api, f"/replay-jobs/{job}", lambda each: each["status"] == "COMPLETED")
+    (again,) = await listed(api, f"/deliveries?replayJobId={job}")
+    assert again not in (fine, bad)
+    own, other = await session(api, house, "c1"), await session(api, house, "c2")
+    assert await listed(own, "/deliveries?customerExternalId=c1") == [again, fine]
+    assert await listed(other, "/deliveries?customerExternalId=c1") == []
+    assert await listed(own, "/deliveries?responseStatus=503") == []
+
+
+async def test_events_are_listed_by_their_names_and_by_whether_they_were_delivered(
+    api: Caller, receiver: Receiver
+) -> None:
+    await destination(api, receiver.url(), ["a.*"])
+    fields = {"correlationId": "c", "requestId": "r", "idempotencyKey": "k"}
+    named, missed = await post(api, "a.one", **fields), await post(api, "b.one")
+    for query in ("correlationId=c", "requestId=r", "idempotencyKey=k", "undelivered=false"):
+        assert await listed(api, f"/events?{query}") == [named]
+    assert await listed(api, "/events?undelivered=true") == [missed]
+    assert await listed(api, "/events?undelivered=true&correlationId=c") == []
+
+
+async def test_a_page_that_had_to_stop_says_how_far_it_searched(
+    api: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "EXAMINED", 5)
+    monkeypatch.setattr(walk, "FIRST", 3)
+    wanted = await post(api, "rare")
+    common = [await post(api, "common") for _ in range(20)]
+    page = (await api("GET", "/events?eventType=rare&limit=2")).json
+    assert page["items"] == []
+    assert page["nextCursor"] is not None
+    shown = [(await api("GET", f"/events/{each}")).json["receivedAt"] for each in common]
+    assert page["searchedTo"] in shown
+    whole = (await api("GET", "/events?eventType=rare&limit=2&examine=100")).json
+    assert [each["id"] for each in whole["items"]] == [wanted]
+    assert "searchedTo" not in whole
+    full = (await api("GET", "/events?limit=2")).json
+    assert "searchedTo" not in full
