@@ -17,6 +17,7 @@ _REPLACEMENTS = [
     (r"AsyncIterator", "Iterator"),
     (r"Async([A-Z]\w*)", r"\1"),
     (r"asleep", "sleep"),
+    (r"async_transport", "sync_transport"),
     (r"__a(enter|exit)__", r"__\1__"),
     (r"aclose", "close"),
     (r"response\.a(read|iter_bytes)", r"response.\1"),

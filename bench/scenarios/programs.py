@@ -11,6 +11,7 @@ from bench.interleaved import against, features
 from bench.isolation import BAR, Neighbourhood, isolation
 from bench.kills import kills
 from bench.posting import load
+from bench.producer import EVENTS_A_SECOND, MANY_OVER_ONE, MICROS_AN_EVENT, producer
 from bench.reads import reads
 from bench.recovery import recovery
 from bench.replays import replay
@@ -253,6 +254,24 @@ PROGRAMS: dict[str, Scenario] = {
             better={"narrowAutoOfBest": "more", "narrowAutoP99OfKnee": "less"},
             bars={"narrowAutoOfBest": {"atLeast": 0.9}, "narrowAutoP99OfKnee": {"atMost": 1.5}},
             minutes=4.0,
+        ),
+        program(
+            "producer",
+            "the client library: a producer's events, and single ones of one task and of many",
+            producer,
+            {"events": 100_000, "singles": 2_000, "tasks": 64},
+            {"events": 300, "singles": 30, "tasks": 8},
+            better={
+                "eventsPerSecond": "more",
+                "clientMicrosPerEvent": "less",
+                "manyOverOne": "less",
+            },
+            bars={
+                "eventsPerSecond": {"atLeast": EVENTS_A_SECOND},
+                "clientMicrosPerEvent": {"atMost": MICROS_AN_EVENT},
+                "manyOverOne": {"atMost": MANY_OVER_ONE},
+            },
+            minutes=1.0,
         ),
         program(
             "against",

@@ -46,7 +46,7 @@ async def test_the_readmes_examples_run_as_they_stand(
     program: Program, receiver: Receiver, house: ServiceHouse, tenant: Tenant
 ) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.M | re.S)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     script = "\n".join(blocks)
     script = script.replace("http://127.0.0.1:8080", program.url)
     script = script.replace("ang_dev_...", program.secret)

@@ -1,5 +1,7 @@
 """Angarium's client: send events, manage destinations, and verify the webhooks that you receive."""
 
+from angarium.async_producer import AsyncOutcome, AsyncProducer
+from angarium.buffer import Report, Sent
 from angarium.client import AsyncClient, Client
 from angarium.downloads import download, file_urls
 from angarium.errors import (
@@ -10,6 +12,7 @@ from angarium.errors import (
     ConflictError,
     ConnectionFailedError,
     Detail,
+    EventsFailedError,
     IdempotencyMismatchError,
     InvalidRequestError,
     LoopDetectedError,
@@ -24,6 +27,7 @@ from angarium.errors import (
     UnexpectedAnswerError,
     VerificationError,
 )
+from angarium.producer import Outcome, Producer
 from angarium.receiver import sign, verify
 from angarium.retry import RetryPolicy
 
@@ -34,22 +38,29 @@ __all__ = [
     "ApiError",
     "ArgumentError",
     "AsyncClient",
+    "AsyncOutcome",
+    "AsyncProducer",
     "AuthenticationError",
     "Client",
     "ConflictError",
     "ConnectionFailedError",
     "Detail",
+    "EventsFailedError",
     "IdempotencyMismatchError",
     "InvalidRequestError",
     "LoopDetectedError",
     "NotFoundError",
+    "Outcome",
     "OverloadedError",
     "PayloadTooLargeError",
     "PermissionDeniedError",
     "PlanLimitError",
+    "Producer",
     "RateLimitedError",
+    "Report",
     "RetryPolicy",
     "SchemaViolationError",
+    "Sent",
     "ServerError",
     "UnexpectedAnswerError",
     "VerificationError",

@@ -1,5 +1,6 @@
 """A call of the API as a value: method, path, query and body as the API writes them. No network."""
 
+import functools
 import json
 import re
 from collections.abc import Mapping, Sequence, Set
@@ -73,6 +74,7 @@ def body_of(given: Mapping[str, object]) -> dict[str, Any]:
     return {camel(name): _field(value) for name, value in given.items() if value is not None}
 
 
+@functools.cache
 def camel(name: str) -> str:
     """Return the API's name of an argument: `event_type` is `eventType`, `since` is `from`."""
     return _RENAMED.get(name) or re.sub(r"_([a-z])", lambda match: match[1].upper(), name)

@@ -1,5 +1,6 @@
 """What can go wrong, by whose fault it is; nothing of the HTTP library leaks through."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,9 +24,14 @@ class ConnectionFailedError(AngariumError):
     """
 
 
+PLACES_TOLD = 20  # in an error's text; `details` has them all
+
+
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One offending place of a request, such as `delivery.timeoutMs`, and what is wrong there."""
+    """One offending place of a request and what is wrong there. The path has the names of the methods'
+    arguments, such as `customer_external_id`; what is inside an argument keeps the API's names, such as
+    `delivery.timeoutMs`."""
 
     path: str
     message: str
@@ -45,7 +51,10 @@ class ApiError(AngariumError):
     ) -> None:
         # a message that names its only place already is not given it twice
         told = [f"{detail.path}: {detail.message}" for detail in details]
-        places = "".join(f"; {place}" for place in told if place not in message)
+        unnamed = [place for place in told if place not in message]
+        places = "".join(f"; {place}" for place in unnamed[:PLACES_TOLD])
+        if len(unnamed) > PLACES_TOLD:
+            places += f"; and {len(unnamed) - PLACES_TOLD} more"
         super().__init__(f"{message}{places} ({status} {code})")
         self.status = status
         self.code = code
@@ -107,10 +116,22 @@ class OverloadedError(ServerError):
     """503 `overloaded` after all retries: surely nothing was accepted."""
 
 
+class EventsFailedError(AngariumError):
+    """Events of a producer were not accepted: `failed` of them; `errors` are those of the first 20."""
+
+    def __init__(self, failed: int, errors: tuple[AngariumError, ...]) -> None:
+        told = "; ".join(dict.fromkeys(map(str, errors)))
+        more = "" if failed <= len(errors) else f"; and {failed - len(errors)} more"
+        super().__init__(f"{failed} events were not accepted: {told}{more}")
+        self.failed = failed
+        self.errors = errors
+
+
 class UnexpectedAnswerError(AngariumError):
     """An answer that is not this service's: a proxy's page, or a wrong address."""
 
 
+_ARGUMENT = re.compile(r"([a-z][A-Za-z]*)(?=[.\[]|$)")
 _BY_CODE: dict[str, type[ApiError]] = {
     "schema_violation": SchemaViolationError,
     "idempotency_mismatch": IdempotencyMismatchError,
@@ -144,18 +165,37 @@ def error_from(
     kind = _BY_CODE.get(code) or _BY_STATUS.get(
         status, ServerError if status >= 500 else InvalidRequestError
     )
-    listed = body.get("details")
-    details = tuple(
-        Detail(str(entry.get("path", "")), str(entry.get("message", "")))
-        for entry in (listed if isinstance(listed, list) else [])
-        if isinstance(entry, dict)
-    )
     told = body.get("requestId")
     return kind(
         status,
         code,
         str(body.get("message", "")),
-        details,
+        _details(body.get("details")),
         told if isinstance(told, str) else request_id,
         retry_after_s,
     )
+
+
+def rejected(entry: Any) -> ApiError:
+    """Return the error of one event of a batch; `entry` is its `error`."""
+    code = str(entry["code"])
+    kind = _BY_CODE.get(code, InvalidRequestError)
+    return kind(400, code, str(entry["message"]), _details(entry.get("details")))
+
+
+def _details(listed: Any) -> tuple[Detail, ...]:
+    return tuple(
+        Detail(own_name(str(entry.get("path", ""))), str(entry.get("message", "")))
+        for entry in (listed if isinstance(listed, list) else [])
+        if isinstance(entry, dict)
+    )
+
+
+def own_name(path: str) -> str:
+    """Return a place of a request with the name of the argument: `customerExternalId` is
+    `customer_external_id`. Indexes and all that is inside an argument stay as they are."""
+    name = _ARGUMENT.match(path)
+    if name is None:
+        return path
+    first = re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name[1])
+    return first + path[name.end(1) :]

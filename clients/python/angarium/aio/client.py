@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self, TypeVar, cast
+from urllib.request import getproxies
 
 import httpx
 
@@ -24,6 +25,7 @@ from angarium.aio.made.workspace import AsyncWorkspaceMethods
 from angarium.aio.observability import AsyncObservability
 from angarium.aio.replays import AsyncReplayJobs
 from angarium.calls import Call
+from angarium.connections import async_transport
 from angarium.errors import ConnectionFailedError
 from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options, refused
 from angarium.pauses import asleep
@@ -52,7 +54,8 @@ class AsyncClient:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         options = client_options(base_url, api_key, environment, timeout_s, trust_env)
-        self._http = httpx.AsyncClient(transport=transport, **options)
+        made = transport or async_transport(proxied=trust_env and bool(getproxies()))
+        self._http = httpx.AsyncClient(transport=made, **options)
         self._policy = retry or RetryPolicy()
         self.events = AsyncEvents(self.send)
         self.files = AsyncFiles(self.send, self.read)

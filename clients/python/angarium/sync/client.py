@@ -4,10 +4,12 @@
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Self, TypeVar, cast
+from urllib.request import getproxies
 
 import httpx
 
 from angarium.calls import Call
+from angarium.connections import sync_transport
 from angarium.errors import ConnectionFailedError
 from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options, refused
 from angarium.pauses import sleep
@@ -53,7 +55,8 @@ class Client:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         options = client_options(base_url, api_key, environment, timeout_s, trust_env)
-        self._http = httpx.Client(transport=transport, **options)
+        made = transport or sync_transport(proxied=trust_env and bool(getproxies()))
+        self._http = httpx.Client(transport=made, **options)
         self._policy = retry or RetryPolicy()
         self.events = Events(self.send)
         self.files = Files(self.send, self.read)

@@ -1,0 +1,22 @@
+"""What the client library costs: a producer's events, and single events of one task and of many."""
+
+from bench.checks import require
+from bench.programs import Module
+from bench.service import Figures, Receiver, Service
+
+EVENTS_A_SECOND = 8_000
+MICROS_AN_EVENT = 60
+MANY_OVER_ONE = 1.5  # CPU of an event with many tasks over one with a single task
+
+
+def producer(
+    service: Service, receiver: Receiver, *, events: int, singles: int, tasks: int
+) -> Figures:
+    """Send through `angarium.Producer`, then one by one from 1 and from `tasks` tasks, in turns.
+
+    No rule matches: the server only records, so that the client is what is measured."""
+    plan = {"url": service.url, "key": service.key, "singles": singles, "tasks": tasks}
+    Module.run("bench.producer_client", plan={**plan, "events": max(1, events // 10)})
+    found: Figures = Module.run("bench.producer_client", plan={**plan, "events": events})
+    require(found.pop("accepted") == events, "the producer lost events")
+    return found
