@@ -47,7 +47,7 @@ class Judge:
         document: dict[str, Any] = {}
         model: BaseModel | None = None
         if reads:
-            document = read_object(body) if body.strip() or route.body is not None else {}
+            document = read_object(body) if body.strip() or not route.action else {}
             if len(body) > LARGE_BYTES:
                 await trio.lowlevel.checkpoint()
             if isinstance(document.get("environment"), str):

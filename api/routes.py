@@ -84,10 +84,11 @@ class Route:
     """One operation.
 
     `body`: the model of its JSON body; `merge_patch`: that body is a merge patch. `action`: its body is
-    `{}` or none. `status`: of its success, whose shape is what the handler's signature returns.
-    `responses`: shapes by status, given where the signature cannot say it: of bytes, and without a
-    handler. Beside them are the errors in `refusals` and those of any route. `environment`: it works in
-    one, so that an MCP key must name it. `handler` is None for a route that the ingestion routes answer.
+    `{}` or none; with a `body`, that or none. `status`: of its success, whose shape is what the
+    handler's signature returns. `responses`: shapes by status, given where the signature cannot say it:
+    of bytes, and without a handler. Beside them are the errors in `refusals` and those of any route.
+    `environment`: it works in one, so that an MCP key must name it. `handler` is None for a route that
+    the ingestion routes answer.
     `embed`: what an embed session gets; no route is without a decision.
     `example`: of its body, where one made from its fields would not do. `codes`: error codes that few
     routes have, such as `schema_violation`. `path_schemas`: of its path's parameters that are no ids.

@@ -80,6 +80,7 @@ def services_of(
             server.outbound,
             server.commands,
             server.identity,
+            tables.schemas,
         ),
         keys=server.keys,
         last_use=server.last_use,

@@ -62,7 +62,7 @@ class Operations:
             operation["parameters"] = parameters
         if route.body is not None:
             operation["requestBody"] = {
-                "required": True,
+                "required": not route.action,
                 "content": self._contents(route, route.body),
             }
         elif route.action:

@@ -3,9 +3,11 @@
 from api import shapes
 from api.call import Call
 from api.resources.destinations import required
+from api.resources.sent import request_view
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shares import Share
 from engine.actors.reports import ActorReport, DestinationReport
+from engine.control.inspection import SampleDraft
 from engine.core.destination import Destination
 from engine.core.health import CircuitState, Health, HealthState, Hold, HoldReason
 from engine.core.vocabulary import DestinationStatus
@@ -13,6 +15,7 @@ from engine.model.configuration import DestinationRecord
 from engine.model.instants import iso
 from engine.model.words import word, word_or_none
 from engine.model.workspace_settings import Ability
+from engine.outbound.remake import SKIPPED
 
 TAG = "Destinations"
 
@@ -120,7 +123,12 @@ async def test(call: Call) -> shapes.TestResult:
     """Send a sample now."""
     if call.customer is not None:
         await required(call)
-    inspection = await call.services.inspections.test(call.number, call.identifier(), call.customer)
+    draft = SampleDraft() if call.body is None else call.body_as(SampleDraft)
+    inspections, identifier = call.services.inspections, call.identifier()
+    if draft.dry_run:
+        shown = await request_view(call, await inspections.rehearse(call.number, identifier, draft))
+        return _rehearsed(shown)
+    inspection = await inspections.test(call.number, identifier, draft, call.customer)
     outcome = inspection.outcome
     return {
         "deliveryId": inspection.delivery,
@@ -131,6 +139,23 @@ async def test(call: Call) -> shapes.TestResult:
         "errorCategory": word_or_none(outcome.category),
         "errorMessage": outcome.message,
         "responseBody": None if outcome.status is None else outcome.body.decode("utf-8", "replace"),
+        "request": None,
+    }
+
+
+def _rehearsed(request: shapes.SentRequest | None) -> shapes.TestResult:
+    """Return the result of a test that sends nothing."""
+    made = request is not None and request["body"] is not None
+    return {
+        "deliveryId": None,
+        "success": made,
+        "skipped": request is not None and request["note"] == SKIPPED,
+        "responseStatus": None,
+        "durationMs": None,
+        "errorCategory": None,
+        "errorMessage": None,
+        "responseBody": None,
+        "request": request,
     }
 
 
@@ -163,16 +188,20 @@ ROUTES = (
         repeat=Repeat.NEVER,
         takes_s=75.0,  # a destination's timeout is 60 s at the most
         summary="Send a signed sample",
-        description="Sends an event of type `angarium.test` at once, also to a disabled destination, "
-        "outside its concurrency. It is recorded (origin INSPECTION), never retried and counted nowhere.",
+        description="Sends an event at once, also to a disabled destination, outside its concurrency. "
+        "It is recorded (origin INSPECTION), never retried and counted nowhere. With `dryRun` nothing is "
+        "sent: `request` is what would be, without its signature and with masked values. `success` then "
+        "says whether the request can be made.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
         ability=Ability.TEST_DESTINATIONS,
-        withheld=("responseBody",),
+        withheld=("responseBody", "request.body"),
         handler=test,
+        body=SampleDraft,
         action=True,
         refusals=(404, 409),
+        example={"eventType": "order.created", "payload": {"id": "ord_1042"}, "dryRun": True},
     ),
     Route(
         method="GET",

@@ -111,14 +111,15 @@ class DestinationWithSecret(Destination):
 class TestResult(TypedDict):
     """What became of a sample."""
 
-    deliveryId: Uuid
+    deliveryId: Annotated[Uuid | None, told("Null with `dryRun`.")]
     success: bool
     skipped: Annotated[bool, told("The transform script returned null: nothing was sent.")]
     responseStatus: int | None
-    durationMs: int
+    durationMs: Annotated[int | None, told("Null with `dryRun`.")]
     errorCategory: Word[ErrorCategory] | None
     errorMessage: str | None
     responseBody: str | None
+    request: Annotated["SentRequest | None", told("With `dryRun`: what would be sent.")]
 
 
 class Circuit(TypedDict):

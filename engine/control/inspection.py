@@ -4,28 +4,57 @@ A test is never retried and never counted. The log has its record when the attem
 the caller still waits or not.
 """
 
+import json
 from collections.abc import Callable
+from typing import Annotated, Any
 
 import trio
 from msgspec import Struct
+from pydantic import Field
 
 from engine.control.commands import CommandQueue
 from engine.control.ports import DestinationStore
+from engine.control.rehearsal import rehearsed
 from engine.control.writer import refuse_archived
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Event, Outcome
 from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, Origin
-from engine.log.delivery_log import DeliveryLog
+from engine.drafts import Document
+from engine.ingest.event_json import check_type
+from engine.log.delivery_log import DeliveryDetail, DeliveryLog
+from engine.model.configuration import DestinationRecord
 from engine.model.errors import Refusal
 from engine.model.identity import Identity, created_at_ms, delivery_id
 from engine.model.read_models import Models, SessionCustomer
 from engine.ports import Sender, Transmission
 from engine.runtime.slots import Slots
+from engine.schemas.records import SchemaStore
 
 SAMPLE_TYPE = "angarium.test"
+PAYLOAD_BYTES = 256 * 1024  # as of an event
 SAMPLE_PAYLOAD = b'{"message":"This is a test of your destination. Nothing happened."}'
 AT_ONCE = 64  # tests under way, of all: each may hold a connection for a minute
 AT_ONCE_WORKSPACE = 8
+
+
+class SampleDraft(Document):
+    """The sample of a test. All of it can be left out."""
+
+    event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        None, description="Null: `angarium.test`."
+    )
+    payload: dict[str, Any] | None = Field(
+        None, description="Null: the example of the type's active schema, or a short message."
+    )
+    # No null: who means to look must not send.
+    dry_run: bool = Field(False, description="Show the request and send nothing.")
+
+
+class Sample(Struct, frozen=True):
+    """What is sent as a test. `payload` is JSON."""
+
+    type: str
+    payload: bytes
 
 
 class Inspection(Struct, frozen=True):
@@ -46,6 +75,7 @@ class Inspections:
         sender: Sender,
         commands: CommandQueue,
         identity: Identity,
+        schemas: SchemaStore,
     ) -> None:
         self._models = models
         self._store = store
@@ -53,36 +83,75 @@ class Inspections:
         self._sender = sender
         self._commands = commands
         self._identity = identity
+        self._schemas = schemas
         self._slots = Slots(AT_ONCE, AT_ONCE_WORKSPACE, "tests", retry_after_s=5)
 
     async def test(
-        self, environment: int, identifier: str, customer: SessionCustomer | None = None
+        self,
+        environment: int,
+        identifier: str,
+        draft: SampleDraft,
+        customer: SessionCustomer | None = None,
     ) -> Inspection:
-        """Send a sample and record it. `customer` is the one whose session asks. Raises Refusal 404,
-        409 (archived) or 503 (too many tests)."""
+        """Send a sample and record it. `customer` is the one whose session asks. Raises Refusal 400,
+        404, 409 (archived), 413 or 503 (too many tests)."""
+        destination, _ = await self._required(environment, identifier)
+        sample = await self._sample(environment, draft)
+        return await self._commands.run_beside(lambda: self._test(destination, sample, customer))
+
+    async def rehearse(
+        self, environment: int, identifier: str, draft: SampleDraft
+    ) -> DeliveryDetail:
+        """Return a test as the log would show it after a success; nothing is sent or recorded. Raises
+        as `test` does."""
+        destination, record = await self._required(environment, identifier)
+        sample = await self._sample(environment, draft)
+        return rehearsed(record, self._delivery(destination, sample))
+
+    async def _required(
+        self, environment: int, identifier: str
+    ) -> tuple[Destination, DestinationRecord]:
         present = await self._store.get(environment, identifier)
         destination = self._models.destinations.get(identifier)
         if present is None or destination is None:
             raise Refusal("not_found", "no such destination")
         refuse_archived(present)
-        return await self._commands.run_beside(lambda: self._test(destination, customer))
+        return destination, present
 
-    async def _test(self, destination: Destination, customer: SessionCustomer | None) -> Inspection:
+    async def _sample(self, environment: int, draft: SampleDraft) -> Sample:
+        event_type = draft.event_type
+        if event_type is not None and event_type != SAMPLE_TYPE:
+            check_type(event_type)
+        if draft.payload is not None:
+            payload = json.dumps(draft.payload, ensure_ascii=False).encode()
+            if len(payload) > PAYLOAD_BYTES:
+                message = f"payload: a sample has at most {PAYLOAD_BYTES} bytes"
+                raise Refusal("payload_too_large", message)
+            return Sample(event_type or SAMPLE_TYPE, payload)
+        if event_type is not None:
+            schema = await self._schemas.active(environment, event_type)
+            if schema is not None and schema.example is not None:
+                return Sample(event_type, schema.example)
+        return Sample(event_type or SAMPLE_TYPE, SAMPLE_PAYLOAD)
+
+    async def _test(
+        self, destination: Destination, sample: Sample, customer: SessionCustomer | None
+    ) -> Inspection:
         with self._slots.taken(destination.workspace, customer):
-            delivery = self._sample(destination)
+            delivery = self._delivery(destination, sample)
             outcome = await self._send(Transmission(destination, delivery, 1))
             delivery.attempt_count = 1
             await self._log.record_inspection(delivery, Attempt(1, outcome, destination.version))
             return Inspection(delivery.id, outcome)
 
-    def _sample(self, destination: Destination) -> Delivery:
+    def _delivery(self, destination: Destination, sample: Sample) -> Delivery:
         identifier = self._identity.event()
         event = Event(
             id=identifier,
             environment=destination.environment,
-            type=SAMPLE_TYPE,
+            type=sample.type,
             occurred_at_ms=created_at_ms(identifier),
-            payload=SAMPLE_PAYLOAD,
+            payload=sample.payload,
             customer=destination.customer,
             origin=Origin.TEST,
         )

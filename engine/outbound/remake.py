@@ -31,6 +31,7 @@ from engine.wire.body import outbound_body
 AT_ONCE = 32
 AT_ONCE_WORKSPACE = 4
 
+SKIPPED = "the transform script returned null: nothing is sent"
 _GONE = "the transform script that made the body was removed"
 _BUSY = "too many bodies are being made again: ask later"
 _FAILED = "the body could not be made again: {}"
@@ -95,6 +96,8 @@ class Remake:
                 return Remade(None, note=_BUSY)
             if isinstance(result, Failure):
                 return Remade(None, note=_FAILED.format(result.message))
+            if result.skipped:
+                return Remade(None, note=SKIPPED)
             made = result
         if version.template is None:
             return Remade(made.body, made.headers)

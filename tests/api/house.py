@@ -431,6 +431,7 @@ class House:
                 self.sender,
                 self.commands,
                 self.identity,
+                self.tables.schemas,
             ),
             keys=self.keys,
             last_use=self.last_use,

@@ -24,6 +24,7 @@ async def test_a_sample_is_sent_and_recorded_also_when_disabled(api: Caller, hou
         "errorCategory": None,
         "errorMessage": None,
         "responseBody": "",
+        "request": None,
     }
     assert transmission.delivery is delivery
     assert (transmission.number, transmission.destination.id) == (1, made["id"])

@@ -86,6 +86,8 @@ async def test_the_book_of_malformed_requests(house: ServiceHouse, api: Caller) 
     book = Book(api, ids)
     for route in TAKING:
         for body in SYNTAX:
+            if route.action and not body.strip():
+                continue  # it may have none
             await book.ask(syntax_path(route), body, "400 invalid_request")
         await book.ask(syntax_path(route), {"noSuch": 1}, "400 invalid_request", "noSuch")
     for line, document, path in BODIES:

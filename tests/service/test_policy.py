@@ -21,10 +21,13 @@ DOCUMENT = json.loads(openapi_json())
 # says of them.
 BODIES = {
     *("payload", "metadata", "attachments", "body", "responseBody", "logs"),
-    *("errorMessage", "lastError"),
+    *("errorMessage", "lastError", "filterRead"),
 }
 # What is said of a sample, in which there is nothing of an event.
-OF_A_SAMPLE = {("testDestination", "errorMessage")}
+OF_A_SAMPLE = {
+    ("testDestination", "errorMessage"),
+    ("previewRoutingRules", "rules.filterRead"),
+}
 # Routes whose answers hold such fields of what the caller itself has sent.
 OWN_INPUT = {"runTransformScript", "previewDestinationTemplate"}
 HOOK = {"name": "d", "url": "https://example.com/hooks"}

@@ -16,6 +16,7 @@ from api.cli.remote.drafts import (
 )
 from api.cli.remote.made.destinations import PLAIN
 from api.cli.remote.made.words import ANALYTICS_GRANULARITY, ANALYTICS_PERIOD, SIGNING_ALGORITHM
+from api.cli.remote.parameters import JSON, JSON_HELP
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import Column
@@ -132,11 +133,21 @@ def _template_of(client: "Client", destination_id: str) -> "DestinationTemplate"
 
 @command.command("test")
 @the_id
+@click.option("--type", "event_type", metavar="EVENT_TYPE", help="Of the sample. [angarium.test]")
+@click.option(
+    "--payload", type=JSON, metavar="JSON",
+    help=f"Of the sample ({JSON_HELP}). [the schema's example]",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Show the request and send nothing.")
 @over_http
-def test(session: Session, destination_id: str) -> None:
+def test(
+    session: Session, destination_id: str, event_type: Any, payload: Any, dry_run: bool
+) -> None:
     """Send a signed sample now; exit code 1 unless the receiver took it."""
     with session.client() as client:
-        result = client.destinations.test(destination_id)
+        result = client.destinations.test(
+            destination_id, event_type=event_type, payload=payload, dry_run=dry_run
+        )
     session.output.one(result)
     if not result["success"]:
         raise click.exceptions.Exit(FAILED)

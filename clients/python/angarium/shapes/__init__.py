@@ -18,7 +18,6 @@ from angarium.shapes.deliveries import (
     DeliveryExplanation,
     DeliveryLane,
     DeliveryWait,
-    SentRequest,
 )
 from angarium.shapes.destinations import (
     ActorState,
@@ -37,6 +36,7 @@ from angarium.shapes.destinations import (
     Lane,
     OutcomeCounts,
     Queue,
+    SampleDraft,
     Signing,
     SigningOptions,
     SigningOptionsPatch,
@@ -105,6 +105,7 @@ from angarium.shapes.shared import (
     Latency,
     PreviewDestination,
     PreviewRefusal,
+    SentRequest,
     Source,
     Success,
 )
@@ -262,6 +263,7 @@ __all__ = [
     "RulePatch",
     "RulePreview",
     "RuleTrial",
+    "SampleDraft",
     "SchemaDraft",
     "SchemaStatus",
     "SchemaVersion",

@@ -3,7 +3,7 @@
 
 from typing import Literal, TypedDict
 
-from angarium.shapes.shared import Event
+from angarium.shapes.shared import Event, SentRequest
 from angarium.shapes.words import (
     DeliveryKind,
     DeliveryStatus,
@@ -63,19 +63,6 @@ class DeliveryWait(TypedDict):
     detail: str
     # LANE: the delivery that has to end first.
     blockedBy: str | None
-
-
-class SentRequest(TypedDict):
-    """The request as it was last sent, without its signature and with masked values."""
-
-    method: Literal["POST"]
-    url: str
-    headers: dict[str, str]
-    # As the script and the template that it went through made it, made again; null where that
-    # cannot be done any more.
-    body: str | None
-    # Why there is no body, or not all of it.
-    note: str | None
 
 
 class Delivery(TypedDict):

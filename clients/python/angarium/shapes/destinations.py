@@ -4,7 +4,13 @@
 from typing import Literal, NotRequired, TypedDict
 
 from angarium.shapes.page import JsonObject
-from angarium.shapes.shared import AnalyticsPoint, AnalyticsTotals, DeliveryItem, Latency
+from angarium.shapes.shared import (
+    AnalyticsPoint,
+    AnalyticsTotals,
+    DeliveryItem,
+    Latency,
+    SentRequest,
+)
 from angarium.shapes.words import (
     AnalyticsGranularity,
     AnalyticsPeriod,
@@ -146,6 +152,17 @@ class Queue(TypedDict):
     oldestPendingSeconds: float | None
 
 
+class SampleDraft(TypedDict, total=False):
+    """The sample of a test. All of it can be left out."""
+
+    # Null: `angarium.test`.
+    eventType: str | None
+    # Null: the example of the type's active schema, or a short message.
+    payload: JsonObject | None
+    # Show the request and send nothing.
+    dryRun: bool
+
+
 class Signing(TypedDict):
     """How outbound bodies are signed; the public keys where the algorithm has them."""
 
@@ -171,15 +188,19 @@ class SigningOptionsPatch(TypedDict, total=False):
 class TestResult(TypedDict):
     """What became of a sample."""
 
-    deliveryId: str
+    # Null with `dryRun`.
+    deliveryId: str | None
     success: bool
     # The transform script returned null: nothing was sent.
     skipped: bool
     responseStatus: int | None
-    durationMs: int
+    # Null with `dryRun`.
+    durationMs: int | None
     errorCategory: ErrorCategory | None
     errorMessage: str | None
     responseBody: str | None
+    # With `dryRun`: what would be sent.
+    request: SentRequest | None
 
 
 class Destination(TypedDict):

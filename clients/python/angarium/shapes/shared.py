@@ -141,6 +141,19 @@ class PreviewDestination(TypedDict):
     ruleId: str | None
 
 
+class SentRequest(TypedDict):
+    """The request as it was last sent, without its signature and with masked values."""
+
+    method: Literal["POST"]
+    url: str
+    headers: dict[str, str]
+    # As the script and the template that it went through made it, made again; null where that
+    # cannot be done any more.
+    body: str | None
+    # Why there is no body, or not all of it.
+    note: str | None
+
+
 class Source(TypedDict):
     """Where an attachment is."""
 

@@ -155,18 +155,26 @@ class Destinations(Resource):
         """
         return self._send(Call("POST", at("destinations", destination_id, "resume"), body={}))
 
-    def test(self, destination_id: str) -> TestResult:
+    def test(
+        self,
+        destination_id: str,
+        *,
+        event_type: str | None = None,
+        payload: Mapping[str, Any] | None = None,
+        dry_run: bool | None = None,
+    ) -> TestResult:
         """Send a signed sample.
 
-        Sends an event of type `angarium.test` at once, also to a disabled destination,
-        outside its concurrency. It is recorded (origin INSPECTION), never retried and counted
-        nowhere.
+        Sends an event at once, also to a disabled destination, outside its concurrency. It is
+        recorded (origin INSPECTION), never retried and counted nowhere. With `dryRun` nothing
+        is sent: `request` is what would be, without its signature and with masked values.
+        `success` then says whether the request can be made.
         """
         return self._send(
             Call(
                 "POST",
                 at("destinations", destination_id, "test"),
-                body={},
+                body=body_of({"event_type": event_type, "payload": payload, "dry_run": dry_run}),
                 repeatable=False,
                 takes_s=75.0,
             )
