@@ -65,6 +65,7 @@ class Town:
             },
         )
         self.events(60)
+        self.furnish()
         self.ids["destination"] = self.ids["Partner API"]
         until(lambda: self.first("/deliveries?dlqStatus=IN_DLQ"), "a delivery is dead")
         until(lambda: self.first("/deliveries?status=PENDING"), "a delivery waits")
@@ -81,6 +82,20 @@ class Town:
     def filled(self, path: str) -> str:
         """Return a path with ids in place of `{destination}` and the like."""
         return path.format(**self.ids)
+
+    def furnish(self) -> None:
+        """Make two versions of a schema, a script, and a replay."""
+        for kind in ("integer", "number"):
+            schema = {"type": "object", "properties": {"total": {"type": kind}}}
+            body = {"eventType": "order.paid", "schema": schema, "description": "A paid order"}
+            version = self.house.api("POST", "/schemas", body)
+        self.house.api("POST", f"/schemas/{version['id']}/activate", {})
+        source = "function transform(event) {\n  return {...event, shop: 'north'};\n}\n"
+        script = {"destinationId": self.ids["Billing"], "name": "Shop", "source": source}
+        self.house.api("POST", "/transform-scripts", script)
+        replay = {"destinationId": self.ids["Billing"], "from": "2020-01-01T00:00:00Z"}
+        self.ids["replay"] = str(self.house.api("POST", "/replay-jobs", replay)["id"])
+        self.ids["billing"] = self.ids["Billing"]
 
     def events(self, count: int) -> None:
         """Post events of each type."""

@@ -3,7 +3,7 @@ import { paused } from "../shared/stream.js";
 import { go } from "../shared/router.js";
 import { at } from "./session.js";
 
-const PAGES = { o: "", u: "/pulse", d: "/destinations", e: "/events", l: "/deliveries", q: "/dlq", r: "/rules" };
+const PAGES = { o: "", u: "/pulse", d: "/destinations", e: "/events", l: "/deliveries", q: "/dlq", p: "/replays", r: "/rules", a: "/audit", s: "/settings" };
 let leader = 0;
 const LEADER_MS = 1200;
 
@@ -51,7 +51,7 @@ function act(event) {
     r: () => press("[data-key=r]"),
     n: () => press("[data-key=n]"),
     "/": () => /** @type {HTMLElement | null} */ (document.querySelector("input[data-search], .filters input"))?.focus(),
-    "?": () => go(at("/settings#keys")),
+    "?": () => go(at("/settings?tab=browser")),
   };
   if (event.key in keys) {
     event.preventDefault();

@@ -18,14 +18,26 @@ const ROUTES = [
   ["/deliveries", () => import("./pages/deliveries.js")],
   ["/deliveries/:id", () => import("./pages/delivery.js")],
   ["/dlq", () => import("./pages/dlq.js")],
+  ["/replays", () => import("./pages/replays.js")],
+  ["/replays/:id", () => import("./pages/replay.js")],
   ["/rules", () => import("./pages/rules.js")],
+  ["/schemas", () => import("./pages/schemas.js")],
+  ["/schemas/:eventType", () => import("./pages/schema.js")],
+  ["/customers", () => import("./pages/customers.js")],
+  ["/customers/:externalId", () => import("./pages/customer.js")],
+  ["/bench/:id", () => import("./pages/bench.js")],
+  ["/audit", () => import("./pages/audit.js")],
+  ["/settings", () => import("./pages/settings.js")],
+  ["/signatures", () => import("./pages/signatures.js")],
+  ["/components", () => import("./pages/components.js")],
 ];
 
 /** The navigation: a group, its entries (path, title). @returns {[string, [string, string][]][]} */
 const menu = () => [
   ["", [["/", t("Overview")], ["/pulse", t("Pulse")], ["/destinations", t("Destinations")]]],
-  [t("Traffic"), [["/events", t("Events")], ["/deliveries", t("Deliveries")], ["/dlq", t("Dead letters")]]],
-  [t("Configuration"), [["/rules", t("Routing rules")]]],
+  [t("Traffic"), [["/events", t("Events")], ["/deliveries", t("Deliveries")], ["/dlq", t("Dead letters")], ["/replays", t("Replays")]]],
+  [t("Configuration"), [["/rules", t("Routing rules")], ["/schemas", t("Schemas")], ["/customers", t("Customers")]]],
+  [t("Workspace"), [["/audit", t("Audit log")], ["/settings", t("Settings")], ["/signatures", t("Signature checker")]]],
 ];
 const NAMES = { DEVELOPMENT: "Development", STAGING: "Staging", PRODUCTION: "Production" };
 
@@ -87,7 +99,7 @@ function Outlet() {
   if (!found) return html`<main class="page" id="main"><h1>${t("There is no such page.")}</h1><p><a href=${at()}>${t("To the overview")}</a></p></main>`;
   if (error) return html`<main class="page" id="main"><h1>${t("This page broke.")}</h1><p class="notice tone-bad">${String(error.message)}</p><p><button class="button" onClick=${reset}>${t("Show it again")}</button></p></main>`;
   if (shown?.load !== load) return html`<main class="page" id="main" aria-busy="true" />`;
-  return html`<main class="page" id="main" tabindex="-1">${h(shown.Page, { key: `${environment.value}${found.params.id ?? ""}${found.params.externalId ?? ""}`, ...found.params })}</main>`;
+  return html`<main class="page" id="main" tabindex="-1">${h(shown.Page, { key: `${environment.value} ${found.params.id ?? found.params.externalId ?? found.params.eventType ?? ""}`, ...found.params })}</main>`;
 }
 
 function Unloaded() {

@@ -1,0 +1,75 @@
+/** The dialog of a replay: what is sent again, counted before it begins. */
+import { h, html, useState } from "../../vendor/preact.js";
+import { number, t, tn } from "../../shared/i18n.js";
+import { go, query } from "../../shared/router.js";
+import { Dialog } from "../../shared/ui/dialog.js";
+import { Failure } from "../../shared/ui/failure.js";
+import { Field } from "../../shared/ui/field.js";
+import { useNames } from "../names.js";
+import { api, at } from "../session.js";
+import { patterns } from "./creation.js";
+
+const LOOK_MS = 300;
+
+/** Return a local time for a field, some hours ago. @param {number} hours */
+function hoursAgo(hours) {
+  const date = new Date(Date.now() - hours * 3600e3);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60e3).toISOString().slice(0, 16);
+}
+
+/** Count by a dry job, and wait for its end. @param {object} selection */
+async function counted(selection) {
+  let job = await api.post("/replay-jobs", { ...selection, dryRun: true });
+  while (["PENDING", "RUNNING"].includes(job.status)) {
+    await new Promise((done) => setTimeout(done, LOOK_MS));
+    job = await api.get(`/replay-jobs/${job.id}`);
+  }
+  return job.total;
+}
+
+/** @param {{close: () => void}} props */
+export function Replaying({ close }) {
+  const names = useNames();
+  const [draft, setDraft] = useState({ destinationId: query().destinationId ?? "", types: "", status: "FAILED", from: hoursAgo(24), to: "", rate: "50" });
+  const [count, setCount] = useState(/** @type {number | null} */ (null));
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const [busy, setBusy] = useState(false);
+  const field = (/** @type {keyof typeof draft} */ name) => ({ value: draft[name], change: (/** @type {string} */ value) => { setDraft({ ...draft, [name]: value }); setCount(null); } });
+  const types = patterns(draft.types);
+  const selection = {
+    destinationId: draft.destinationId || null, eventTypes: types.length ? types : null, statuses: draft.status ? [draft.status] : null,
+    from: draft.from ? new Date(draft.from).toISOString() : null, to: draft.to ? new Date(draft.to).toISOString() : null,
+  };
+  const run = async (/** @type {() => Promise<void>} */ work) => {
+    setBusy(true);
+    setError(null);
+    try {
+      await work();
+    } catch (problem) {
+      if (/** @type {any} */ (problem).status === undefined) throw problem;
+      setError(problem);
+    }
+    setBusy(false);
+  };
+  const look = () => run(async () => setCount(await counted(selection)));
+  const start = () => run(async () => {
+    const job = await api.post("/replay-jobs", { ...selection, ratePerSecond: Number(draft.rate) || null });
+    close();
+    go(at(`/replays/${job.id}`));
+  });
+  const known = /** @type {[string, string][]} */ (Object.entries(names).sort(([, one], [, two]) => one.localeCompare(two)));
+  return h(Dialog, { title: t("New replay"), close }, html`<form class="form" onSubmit=${(/** @type {Event} */ event) => { event.preventDefault(); if (count) start(); else look(); }}>
+    ${h(Field, { label: t("Destination"), ...field("destinationId"), options: [["", t("All destinations")], ...known] })}
+    <div class="pair">
+      ${h(Field, { label: t("Those that were"), ...field("status"), options: [["FAILED", t("Failed")], ["DELIVERED", t("Delivered")], ["", t("Any")]] })}
+      ${h(Field, { label: t("Event types"), ...field("types"), hint: t("Empty: all.") })}
+      ${h(Field, { label: t("From"), kind: "datetime-local", ...field("from") })}
+      ${h(Field, { label: t("To"), kind: "datetime-local", ...field("to"), hint: t("Empty: until now.") })}
+      ${h(Field, { label: t("A second, at most"), kind: "number", min: 0, ...field("rate"), hint: t("Empty: as fast as it goes.") })}
+    </div>
+    ${count !== null && html`<p class="notice tone-info" role="status"><strong>${tn("{n} delivery would be sent again.", "{n} deliveries would be sent again.", count)}</strong></p>`}
+    ${error && h(Failure, { error })}
+    <div class="row"><button type="button" class=${count ? "button" : "button primary"} disabled=${busy} onClick=${look}>${busy && count === null ? t("Counting…") : t("Count first")}</button>
+      <button type="button" class="button primary" disabled=${busy || !count} onClick=${start}>${t("Start {n}", { n: count === null ? "" : number(count) })}</button></div>
+  </form>`);
+}

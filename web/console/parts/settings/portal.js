@@ -1,0 +1,58 @@
+/** The customers' portal: where it may be embedded, its brand, and what customers may do there. */
+import { h, html, useState } from "../../../vendor/preact.js";
+import { t } from "../../../shared/i18n.js";
+import { useResource } from "../../../shared/resource.js";
+import { Skeleton } from "../../../shared/ui/empty.js";
+import { Failure } from "../../../shared/ui/failure.js";
+import { Field } from "../../../shared/ui/field.js";
+import { say } from "../../../shared/ui/toasts.js";
+import { api, writes } from "../../session.js";
+
+/** @returns {Record<string, string>} */
+const abilities = () => ({
+  createDestinations: t("Create destinations"), editDestinations: t("Edit destinations"), switchDestinations: t("Switch them on and off"),
+  archiveDestinations: t("Archive them"), testDestinations: t("Send samples"), editHeaders: t("Edit headers"), editDeliveryOptions: t("Tune the delivery"),
+  rotateSecrets: t("Rotate secrets"), manageRules: t("Choose event types"), manageTransforms: t("Write transform scripts"), retryDeliveries: t("Retry deliveries"),
+  discardDeliveries: t("Discard deliveries"), replay: t("Replay"), viewPayloads: t("See payloads"),
+});
+
+/** @param {{workspace: any, changed: (workspace: any) => void}} props */
+function Form({ workspace, changed }) {
+  const { branding } = workspace;
+  const [draft, setDraft] = useState({ name: branding.name ?? "", logoUrl: branding.logoUrl ?? "", primary: branding.colors.primary ?? "", supportUrl: branding.supportUrl ?? "", origins: workspace.allowedOrigins.join("\n") });
+  const [may, setMay] = useState({ ...workspace.customerMay });
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const field = (/** @type {keyof typeof draft} */ name, /** @type {string} */ path) => ({ value: draft[name], wrong: error?.details.find((/** @type {any} */ each) => each.path.startsWith(path))?.message ?? null, change: (/** @type {string} */ value) => setDraft({ ...draft, [name]: value }) });
+  const save = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    setError(null);
+    try {
+      changed(await api.patch("/workspace", {
+        branding: { name: draft.name || null, logoUrl: draft.logoUrl || null, supportUrl: draft.supportUrl || null, colors: { primary: draft.primary || null } },
+        allowedOrigins: draft.origins.split(/\s+/).filter(Boolean), customerMay: may,
+      }));
+      say(t("Saved."));
+    } catch (problem) {
+      if (/** @type {any} */ (problem).status === undefined) throw problem;
+      setError(problem);
+    }
+  };
+  return html`<form onSubmit=${save}><fieldset class="stack" disabled=${!writes.value}><div class="halves">
+    <section class="panel"><header><h2>${t("Brand and origins")}</h2></header><div class="form inside">
+      ${h(Field, { label: t("Name"), ...field("name", "branding.name") })}
+      ${h(Field, { label: t("Address of the logo"), kind: "url", ...field("logoUrl", "branding.logoUrl"), placeholder: "https://" })}
+      <div class="pair-row">${h(Field, { label: t("Colour"), ...field("primary", "branding.colors"), placeholder: "#3346b8" })}
+        <span class="swatch" style=${{ background: draft.primary || "var(--accent)" }} aria-hidden="true">${draft.name || "Aa"}</span></div>
+      ${h(Field, { label: t("Address for help"), kind: "url", ...field("supportUrl", "branding.supportUrl"), placeholder: "https://" })}
+      ${h(Field, { label: t("Pages that may embed it"), area: true, ...field("origins", "allowedOrigins"), hint: t("One origin a line, such as https://app.example.com") })}</div></section>
+    <section class="panel"><header><h2>${t("What customers may do")}</h2></header><div class="inside checks">
+      ${Object.entries(abilities()).map(([name, title]) => html`<label class="check" key=${name}><input type="checkbox" checked=${may[name]} onChange=${() => setMay({ ...may, [name]: !may[name] })} />${title}</label>`)}</div></section></div>
+    ${error && h(Failure, { error })}
+    ${writes.value && html`<div class="row"><button class="button primary">${t("Save")}</button></div>`}</fieldset></form>`;
+}
+
+export function Portal() {
+  const found = useResource((signal) => api.get("/workspace", {}, signal), []);
+  if (!found.data) return found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 12 });
+  return h(Form, { workspace: found.data, changed: (next) => found.set(() => next) });
+}
