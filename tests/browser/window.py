@@ -85,7 +85,7 @@ class Window:
     def settled(self) -> None:
         """Wait until the page has a title and no skeleton."""
         self.page.wait_for_selector("main:not([aria-busy]) h1")
-        self.page.wait_for_selector(".skeleton", state="detached")
+        self.page.wait_for_selector(".skeleton:not(.sample *)", state="detached")
 
     def sign_in(self, key: str) -> None:
         """Exchange a key for a session, as a reader does."""

@@ -43,7 +43,8 @@ export function moment(at) {
   const date = new Date(at);
   const today = date.toDateString() === new Date().toDateString();
   if (today) return clock(date);
-  return new Intl.DateTimeFormat(region.value, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }).format(date);
+  const other = date.getFullYear() === new Date().getFullYear() ? {} : /** @type {const} */ ({ year: "numeric" });
+  return new Intl.DateTimeFormat(region.value, { ...other, month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }).format(date);
 }
 
 const STEPS = /** @type {const} */ ([["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]]);

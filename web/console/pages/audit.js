@@ -1,6 +1,6 @@
 /** The audit log: who changed what, before and after; one object; around an incident. */
 import { h, html, useState } from "../../vendor/preact.js";
-import { words } from "../../shared/format.js";
+import { short, words } from "../../shared/format.js";
 import { t } from "../../shared/i18n.js";
 import { usePages } from "../../shared/resource.js";
 import { Empty, Skeleton } from "../../shared/ui/empty.js";
@@ -10,6 +10,7 @@ import { Ident } from "../../shared/ui/ident.js";
 import { Moment } from "../../shared/ui/moment.js";
 import { More } from "../../shared/ui/table.js";
 import { Head } from "../head.js";
+import { useNames } from "../names.js";
 import { api, at } from "../session.js";
 import { zoned } from "./deliveries.js";
 
@@ -33,9 +34,11 @@ function Entry({ entry }) {
   const [open, setOpen] = useState(false);
   const changes = Object.entries(entry.changes ?? {});
   const place = PLACES[entry.objectType];
+  const names = useNames();
+  const label = entry.changes?.name?.to ?? names[entry.objectId] ?? entry.changes?.eventType?.to ?? short(entry.objectId);
   return html`<li><button type="button" class="entry" aria-expanded=${open} onClick=${() => setOpen(!open)}>
       <strong>${words(entry.action.replace(/[._]/g, " "))}</strong>
-      <span class="cut quiet">${changes.map(([name]) => name).join(", ")}</span>
+      <span class="cut">${said(label)} <span class="quiet">${changes.map(([name]) => name).join(", ")}</span></span>
       <span class="cut">${words(entry.actorType)}</span>
       <span class="number quiet">${h(Moment, { at: entry.createdAt })}</span></button>
     ${open && html`<div class="exchange stack">

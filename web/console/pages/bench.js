@@ -76,15 +76,15 @@ export function Page({ id }) {
   return html`${h(Head, { title: t("Transform bench"), up },
     live && writes.value && h(Button, { act: () => turn(live, "unpublish", t("No script runs now.")) }, t("Take version {n} back", { n: live.version })),
     writes.value && h(Button, { act: () => turn(saved, "publish", t("Version {n} is live.", { n: saved?.version })), kind: "primary", disabled: !green || saved?.status === "PUBLISHED" }, t("Publish")))}
-    <div class="halves"><section class="panel"><header><h2>${t("Script")}</h2>
+    <div class="halves bench"><section class="panel"><header><h2>${t("Script")}</h2>
         <span class="row">${saved && !changed ? h(State, { name: saved.status, word: t("Version {n}", { n: saved.version }) }) : html`<span class="quiet">${t("changed")}</span>`}
         ${writes.value && h(Button, { act: run, keys: "r" }, changed ? t("Save and run") : t("Run"))}</span></header>
       <div class="inside stack">${h(Field, { label: t("JavaScript: function transform(event)"), area: true, value: source, change: (value) => { setSource(value); setResults({}); } })}
         ${error && h(Failure, { error })}
         ${!green && writes.value && html`<p class="quiet">${t("It can be published after a run that every event passes.")}</p>`}</div>
-      ${scripts.items.length > 0 && html`<ul class="rules">${scripts.items.slice(0, 8).map((/** @type {any} */ each) => html`<li class="row spread" key=${each.id}>
+      ${scripts.items.length > 0 && html`<ul class="rules">${scripts.items.slice(0, 8).map((/** @type {any} */ each) => html`<li key=${each.id}><div class="row spread">
         <button type="button" class="link" onClick=${() => { setSource(each.source); setSaved(each); setResults({}); }}>${t("Version {n}", { n: each.version })}</button>
-        <span class="row">${h(State, { name: each.status })}<span class="quiet">${h(Moment, { at: each.createdAt })}</span></span></li>`)}</ul>`}</section>
+        <span class="row">${h(State, { name: each.status })}<span class="quiet">${h(Moment, { at: each.createdAt })}</span></span></div></li>`)}</ul>`}</section>
     <section class="panel"><header><h2>${tn("{n} recent event", "{n} recent events", events.length)}</h2></header>
       ${recent.error && h(Failure, { error: recent.error, retry: recent.reload })}
       ${recent.data && !events.length ? h(Empty, { title: t("This destination got no event yet.") }, html`<a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`)

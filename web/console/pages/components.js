@@ -50,7 +50,7 @@ export function Page() {
     ${h(Shelf, { title: t("Payload") }, h(Payload, { text: JSON_TEXT }), h(Payload, { text: "" }), h(Payload, { text: MARKUP }))}
     ${h(Shelf, { title: t("Difference") }, h(Difference, { before: "one\ntwo\nthree", after: "one\n2\nthree\nfour" }), h(Difference, { before: "same", after: "same" }))}
     ${h(Shelf, { title: t("Charts") }, h(Chart, { times, seconds: false, unit: t("per second"), series: [{ name: t("Delivered"), tone: "accent", values: wave(400) }, { name: t("Failed"), tone: "bad", dashed: true, values: wave(40) }] }), h(Spark, { points: times.slice(0, 24).map((_, index) => ({ good: index * 3, bad: index % 5 ? 0 : 9 })), label: t("24 hours") }))}
-    ${h(Shelf, { title: t("Empty and loading") }, h(Empty, { title: t("Nothing here yet.") }), h(Skeleton, { rows: 4 }))}
+    ${h(Shelf, { title: t("Empty and loading") }, h(Empty, { title: t("Nothing here yet.") }), html`<div class="sample">${h(Skeleton, { rows: 4 })}</div>`)}
     </div>
     ${h(Shelf, { title: t("Errors") }, STATUSES.map((status) => h(Failure, { key: status, error: problem(status), retry: () => undefined })))}
     <section class="panel"><header><h2>${t("Table")}</h2></header>${h(Table, { label: t("Table"), rows, id: (row) => row.id, href: () => "#table", columns: [{ title: t("Name"), on: "main", cell: (row) => row.name }, { title: t("State"), on: "side", cell: (row) => h(State, { name: row.state }) }, { title: t("Number"), number: true, on: "end", cell: (row) => row.n }] })}${h(More, { count: 2, more: () => undefined, busy: false })}</section>

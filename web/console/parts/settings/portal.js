@@ -42,7 +42,7 @@ function Form({ workspace, changed }) {
       ${h(Field, { label: t("Name"), ...field("name", "branding.name") })}
       ${h(Field, { label: t("Address of the logo"), kind: "url", ...field("logoUrl", "branding.logoUrl"), placeholder: "https://" })}
       <div class="pair-row">${h(Field, { label: t("Colour"), ...field("primary", "branding.colors"), placeholder: "#3346b8" })}
-        <span class="swatch" style=${{ background: draft.primary || "var(--accent)" }} aria-hidden="true">${draft.name || "Aa"}</span></div>
+        <span class="swatch" style=${draft.primary ? { background: draft.primary, color: "#fff" } : {}} aria-hidden="true">${draft.name || "Aa"}</span></div>
       ${h(Field, { label: t("Address for help"), kind: "url", ...field("supportUrl", "branding.supportUrl"), placeholder: "https://" })}
       ${h(Field, { label: t("Pages that may embed it"), area: true, ...field("origins", "allowedOrigins"), hint: t("One origin a line, such as https://app.example.com") })}</div></section>
     <section class="panel"><header><h2>${t("What customers may do")}</h2></header><div class="inside checks">
