@@ -6,6 +6,7 @@ It gives the headers that the service gives, so that a page which they would sto
 import http.client
 import json
 import mimetypes
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +29,8 @@ class Front:
     """The console of the API at `upstream` (host, port), on a port of 127.0.0.1 until closed."""
 
     def __init__(self, upstream: tuple[str, int]) -> None:
-        self.upstream = upstream
+        self.upstream: tuple[str, int] | None = upstream
+        self.sockets: set[socket.socket] = set()
 
         class Handler(_Handler):
             front: ClassVar[Front] = self
@@ -37,6 +39,12 @@ class Front:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
         self._thread.start()
+
+    def cut(self) -> None:
+        """Break every connection to the API, and make no other, as if the server had been killed."""
+        self.upstream = None
+        for each in list(self.sockets):
+            each.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Stop listening."""
@@ -117,12 +125,17 @@ class _Handler(BaseHTTPRequestHandler):
     def _asked(
         self, method: str, path: str, headers: dict[str, str], body: bytes | None
     ) -> Iterator[http.client.HTTPResponse]:
+        if self.front.upstream is None:
+            raise ConnectionRefusedError
         connection = http.client.HTTPConnection(*self.front.upstream, timeout=60)
+        connection.connect()
+        self.front.sockets.add(used := connection.sock)
         try:
             connection.request(method, path, body, headers)
             with connection.getresponse() as answer:
                 yield answer
         finally:
+            self.front.sockets.discard(used)
             connection.close()
 
     def _body(self) -> bytes | None:

@@ -50,7 +50,7 @@ function act(event) {
     p: () => { paused.value = !paused.value; },
     r: () => press("[data-key=r]"),
     n: () => press("[data-key=n]"),
-    "/": () => /** @type {HTMLElement | null} */ (document.querySelector("input[data-search], .filters input"))?.focus(),
+    "/": () => press("[data-search]"),
     "?": () => go(at("/settings?tab=browser")),
   };
   if (event.key in keys) {

@@ -1,5 +1,5 @@
 /** The frame of every page: navigation, environment, the page of the address, and what lies over it. */
-import { h, html, useEffect, useErrorBoundary, useState } from "../vendor/preact.js";
+import { h, html, signal, useEffect, useErrorBoundary, useState } from "../vendor/preact.js";
 import { locale, t, useLocale } from "../shared/i18n.js";
 import { address, go, match } from "../shared/router.js";
 import { Toasts } from "../shared/ui/toasts.js";
@@ -52,6 +52,9 @@ function useTheme(theme) {
   localStorage.setItem("angarium.theme", theme);
 }
 
+/** True while the search lies over the page. */
+export const searching = signal(false);
+
 function Side() {
   const [open, setOpen] = useState(false);
   const path = inner();
@@ -63,6 +66,7 @@ function Side() {
     <select class="select" style=${{ inlineSize: "auto" }} aria-label=${t("Environment")} value=${environment.value} onChange=${(/** @type {any} */ event) => go(`/console/${segment(event.currentTarget.value)}`)}>
       ${environments.map((each) => html`<option value=${each} selected=${each === environment.value}>${NAMES[each]}</option>`)}
     </select>
+    <button type="button" class="button seek" data-search onClick=${() => { searching.value = true; }}>${t("Search")} <kbd>/</kbd></button>
     <button type="button" class="button menu" aria-expanded=${open} onClick=${() => setOpen(!open)}>${t("Menu")}</button>
     <nav aria-label=${t("Pages")}>${menu().map(([group, entries]) => html`${group && html`<p class="group">${group}</p>`}
       <ul>${entries.map(([to, title]) => html`<li><a href=${at(to === "/" ? "" : to)} aria-current=${here(to) ? "page" : null}>${title}</a></li>`)}</ul>`)}
@@ -109,11 +113,15 @@ function Unloaded() {
 /** @param {{used: boolean}} props `used`: the login link was refused */
 export function App({ used }) {
   const [Over, setOver] = useState(/** @type {any} */ (null));
+  const [Seek, setSeek] = useState(/** @type {any} */ (null));
   const out = !session.value || ended.value;
   useEffect(() => { if (out) import("./login.js").then((module) => setOver(() => module.Login)); }, [out]);
   useEffect(listen, []);
+  const asks = searching.value;
+  useEffect(() => { if (asks) import("./search.js").then((module) => setSeek(() => module.Search)); }, [asks]);
   if (!session.value) return Over && h(Over, { used });
   return html`<a class="skip button" href="#main">${t("To the content")}</a>
     <div class="frame" inert=${ended.value}>${h(Side, {})}${h(Outlet, {})}</div>
+    ${asks && Seek && h(Seek, { close: () => { searching.value = false; } })}
     ${ended.value && Over && h(Over, {})}${h(Toasts, {})}`;
 }

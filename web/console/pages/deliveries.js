@@ -19,9 +19,13 @@ const CATEGORIES = ["TIMEOUT", "DNS", "CONNECTION", "TLS", "BLOCKED_ADDRESS", "P
 const filters = () => [
   { name: "status", label: t("State"), options: ["PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"] },
   { name: "errorCategory", label: t("Last error"), options: CATEGORIES },
+  { name: "eventType", label: t("Event type") },
+  { name: "customerExternalId", label: t("Customer") },
+  { name: "responseStatus", label: t("Answer"), placeholder: "500" },
   { name: "destinationId", label: t("Destination"), placeholder: t("Id") },
   { name: "originKind", label: t("Origin"), options: ["NORMAL", "REPLAY", "INSPECTION"] },
   { name: "priority", label: t("Priority"), options: ["STANDARD", "HIGH", "CRITICAL"] },
+  { name: "replayJobId", label: t("Replay"), placeholder: t("Id") },
   { name: "from", label: t("From"), kind: "datetime-local" },
   { name: "to", label: t("To"), kind: "datetime-local" },
 ];
@@ -90,6 +94,6 @@ export function Page() {
         label: t("Deliveries"), columns: columns({ destination: !query().destinationId }), rows: found.items, error: found.error, retry: found.reload, empty,
         id: (row) => row.id, href: link, skeleton: 18, ...(writes.value ? { picked, pick } : {}),
       })}
-      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}
+      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy, searchedTo: found.data?.searchedTo })}
     </section>`;
 }

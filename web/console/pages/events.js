@@ -19,6 +19,9 @@ import { zoned } from "./deliveries.js";
 const filters = () => [
   { name: "eventType", label: t("Event type"), placeholder: "order.created" },
   { name: "customerExternalId", label: t("Customer") },
+  { name: "correlationId", label: t("Correlation") },
+  { name: "idempotencyKey", label: t("Idempotency key") },
+  { name: "undelivered", label: t("Reached"), options: ["true"], words: [t("nobody")] },
   { name: "from", label: t("From"), kind: "datetime-local" },
   { name: "to", label: t("To"), kind: "datetime-local" },
 ];
@@ -55,7 +58,7 @@ export function Page() {
         label: t("Events"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty,
         id: (row) => row.id, href: (row) => at(`/events/${row.id}`), skeleton: 18,
       })}
-      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}
+      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy, searchedTo: found.data?.searchedTo })}
     </section>
     ${query().send && writes.value && h(Sending, { close: () => { setQuery({ send: null }); reload(); } })}`;
 }

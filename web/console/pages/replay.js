@@ -35,7 +35,7 @@ export function Page({ id }) {
   const cancel = () => act(() => api.post(`/replay-jobs/${id}/cancel`), t("It is cancelled; nothing more is sent.")).then((next) => { if (next) found.set((old) => ({ ...old, ...next })); });
   const figure = (/** @type {string} */ name, /** @type {any} */ value) => html`<div class="figure"><span class="name">${name}</span><span class="value">${value}</span></div>`;
   const now = progress.data;
-  const list = new URLSearchParams({ originKind: "REPLAY", ...(job.destinationId ? { destinationId: job.destinationId } : {}) });
+  const list = `replayJobId=${id}`;
   return html`${h(Head, { title: t("Replay"), up, live: runs }, runs && writes.value && h(Button, { act: cancel, kind: "danger" }, t("Cancel it")))}
     <p class="verdict">${h(State, { name: job.status })}${now?.etaSeconds !== null && now?.etaSeconds !== undefined && runs && html`<span class="quiet">${t("{time} to go", { time: duration(now.etaSeconds * 1000) })}</span>`}</p>
     ${job.error && html`<p class="notice tone-bad">${job.error}</p>`}

@@ -4,6 +4,7 @@ import { t } from "../i18n.js";
 import { lastRow } from "../router.js";
 import { Empty, Skeleton } from "./empty.js";
 import { Failure } from "./failure.js";
+import { Moment } from "./moment.js";
 
 /**
  * @template Row
@@ -48,10 +49,11 @@ export function Table({ columns, rows, error, id, href, label, empty, retry, sor
   </table>`;
 }
 
-/** The end of a list: the next page, and what was searched. @param {{count: number, more: (() => void) | null, busy: boolean}} props */
-export function More({ count, more, busy }) {
+/** The end of a list: the next page, and what was searched. @param {{count: number, more: (() => void) | null, busy: boolean, searchedTo?: string | null}} props `searchedTo`: the page had to stop there */
+export function More({ count, more, busy, searchedTo }) {
   return html`<div class="more">
     <span>${t("{count} shown", { count })}</span>
+    ${searchedTo && html`<span>${t("Searched back to")} ${h(Moment, { at: searchedTo })}</span>`}
     ${more ? html`<button type="button" class="button" disabled=${busy} onClick=${more}>${busy ? t("Searching…") : t("Search further")}</button>` : html`<span>${t("That is all.")}</span>`}
   </div>`;
 }

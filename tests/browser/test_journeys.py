@@ -1,0 +1,236 @@
+"""What operators come to the console for, from the first click to the result."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.assets import Front
+from tests.browser.town import EXACT, Town
+from tests.browser.window import Window
+from tests.process.receiver import Answer, always
+
+
+def row(page: Page, text: str) -> None:
+    """Open the first row of a table that has a text."""
+    page.locator("tbody tr", has_text=text).first.locator("a.opener").click()
+
+
+def test_a_read_key_sees_no_control_that_writes(browser: Window, front: Front, town: Town) -> None:
+    body = {"name": "reader", "scope": "read", "environment": "DEVELOPMENT"}
+    key = town.house.api("POST", "/api-keys", body)["secret"]
+    town.house.secrets.append(key)
+    with browser.another(front.url) as window:
+        window.sign_in(key)
+        paths = ("/destinations", "/dlq", "/rules", "/deliveries/{dead}", "/settings", "/replays")
+        for path in paths:
+            page = window.open(town.filled(path))
+            expect(page.get_by_text("Read only")).to_be_visible()
+            words = re.compile("^(New|Retry|Discard|Archive|Save|Rotate|Revoke|Switch|Send)")
+            expect(page.locator("main").get_by_role("button", name=words)).to_have_count(0)
+        window.search()
+
+
+def test_a_revoked_key_ends_the_session_over_the_kept_page(
+    browser: Window, front: Front, town: Town
+) -> None:
+    body = {"name": "short-lived", "scope": "manage", "environment": "DEVELOPMENT"}
+    key = town.house.api("POST", "/api-keys", body)
+    town.house.secrets.append(key["secret"])
+    with browser.another(front.url) as window:
+        window.sign_in(key["secret"])
+        page = window.open("/rules")
+        town.house.api("DELETE", f"/api-keys/{key['id']}")
+        page.get_by_label("State").select_option("true")
+        page.get_by_role("dialog", name="Sign in").wait_for()
+        page.get_by_label("API key").fill(town.house.key)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog", name="Sign in")).to_have_count(0)
+        assert page.url.endswith("/rules?enabled=true")
+
+
+def test_escape_goes_back_to_the_row_and_the_filters(window: Window) -> None:
+    page = window.open("/deliveries?status=DELIVERED")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    chosen = page.evaluate("document.activeElement.dataset.row")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Timeline").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("heading", name="Deliveries", level=1).wait_for()
+    page.wait_for_selector(f'[data-row="{chosen}"]:focus')
+    assert page.url.endswith("/deliveries?status=DELIVERED")
+
+
+def test_an_event_without_a_match_names_the_rule_and_what_its_filter_read(
+    window: Window, town: Town
+) -> None:
+    rule = {
+        "name": "Only gold",
+        "destinationId": town.ids["Billing"],
+        "eventTypes": ["lone.one"],
+        "filter": "event.payload.tier == 'gold'",
+    }
+    town.house.api("POST", "/routing-rules", rule)
+    told = town.house.ask("POST", "/events", {"eventType": "lone.one", "payload": {"tier": "tin"}})
+    page = window.open(f"/events/{told.body['id']}")
+    expect(page.get_by_text("It reached nobody.")).to_be_visible()
+    expect(page.get_by_text("its filter is false")).to_be_visible()
+    expect(page.locator("dt", has_text="event.payload.tier")).to_be_visible()
+    expect(page.locator("dd", has_text='"tin"')).to_be_visible()
+
+
+def test_a_payload_is_shown_and_copied_with_its_bytes(window: Window, town: Town) -> None:
+    payload = f'{{"n": {EXACT}, "n": 1.0, "x": "<img src=x onerror=alert(1)>"}}'
+    body = f'{{"eventType": "order.exact", "payload": {payload}}}'
+    window.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    posted = window.page.evaluate(
+        "([body, key]) => fetch('/events', {method: 'POST', body, headers: {"
+        "authorization: `Bearer ${key}`, 'content-type': 'application/json'}})"
+        ".then((answer) => answer.json())",
+        [body, town.house.key],
+    )
+    page = window.open(f"/events/{posted['id']}")
+    shown = page.locator("pre.payload").first.inner_text()
+    assert str(EXACT) in shown
+    assert "<img src=x onerror=alert(1)>" in shown
+    assert shown.count('"n"') == 2
+    page.get_by_label("Copy the exact text").first.click()
+    assert page.evaluate("navigator.clipboard.readText()") == payload
+
+
+def test_the_slider_of_pulse_changes_the_concurrency_and_can_be_undone(
+    window: Window, town: Town
+) -> None:
+    path = f"/destinations/{town.ids['Search index']}"
+    page = window.open("/pulse?name=Search")
+    slider = page.get_by_label("Concurrency of Search index", exact=True)
+    slider.focus()
+    with page.expect_response(lambda answer: answer.request.method == "PATCH"):
+        page.keyboard.press("End")
+    expect(page.get_by_text("Search index: concurrency 256")).to_be_visible()
+    assert town.house.api("GET", path)["delivery"]["concurrency"] == 256
+    with page.expect_response(lambda answer: answer.request.method == "PATCH"):
+        page.get_by_role("button", name="Undo").click()
+    expect(slider).to_have_attribute("aria-valuetext", "1")
+    assert town.house.api("GET", path)["delivery"]["concurrency"] == 1
+
+
+def test_triage_retries_ten_and_then_the_rest(window: Window, town: Town) -> None:
+    town.receiver.behave("/triage", always(Answer(418)))
+    town.destination("Teapot", "/triage", ["tea.*"], delivery={"retrySchedule": []})
+    for number in range(14):
+        town.house.post(str(number), kind="tea.hot")
+    page = window.open(f"/dlq?destinationId={town.ids['Teapot']}")
+    page.locator(".cause .value", has_text="14").wait_for()
+    town.receiver.behave("/triage", always(Answer()))
+    page.locator(".cause").get_by_role("button", name="Retry").click()
+    page.get_by_role("button", name="Retry 10, and watch").click()
+    page.get_by_text("10 delivered").wait_for()
+    page.get_by_role("button", name="Retry the other 4").click()
+    page.get_by_text("No dead letter matches.").wait_for()
+    assert len(town.receiver.firsts("/triage")) == 14
+
+
+def test_a_replay_is_counted_started_and_followed_to_its_end(window: Window, town: Town) -> None:
+    page = window.open("/replays?new=1")
+    page.get_by_role("dialog").get_by_label("Destination").select_option(label="Warehouse")
+    page.get_by_label("Those that were").select_option("DELIVERED")
+    page.get_by_role("button", name="Count first").click()
+    expect(page.get_by_role("status").filter(has_text="would be sent again")).to_be_visible()
+    page.get_by_role("button", name=re.compile("^Start ")).click()
+    page.get_by_role("heading", name="Replay", exact=True).wait_for()
+    expect(page.locator("main").get_by_text("Completed")).to_be_visible(timeout=20_000)
+
+
+def test_a_destination_is_made_and_tried_by_the_keyboard_alone(window: Window, town: Town) -> None:
+    page = window.open("/destinations")
+    keyboard = page.keyboard
+    keyboard.press("n")
+    page.get_by_role("dialog").wait_for()
+    for text in ("Made by keys", town.receiver.url + "/keys"):
+        keyboard.type(text)
+        keyboard.press("Tab")
+    keyboard.press("Enter")
+    page.get_by_text("Made by keys is ready.").wait_for()
+    assert page.get_by_role("dialog").locator("code").inner_text().startswith("whsec_")
+    page.get_by_role("button", name="Open it").focus()
+    keyboard.press("Enter")
+    page.get_by_role("heading", name="Made by keys", level=1).wait_for()
+    page.get_by_role("button", name="Send a sample").focus()
+    keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_text("200").wait_for()
+    assert len(town.receiver.arrivals("/keys")) == 1
+
+
+def test_a_lost_connection_is_told_and_mended(browser: Window, town: Town) -> None:
+    upstream = ("127.0.0.1", town.house.port)
+    front = Front(upstream)
+    with browser.another(front.url) as window:
+        window.sign_in(town.house.key)
+        page = window.open("/deliveries?status=DELIVERED")
+        live = page.locator(".live")
+        expect(live).to_have_text("Live")
+        front.cut()
+        expect(live).to_have_text("Connection lost")
+        expect(page.locator("tbody tr").first).to_be_visible()
+        page.get_by_label("State").select_option("FAILED")
+        page.get_by_text("The server does not answer.").wait_for()
+        front.upstream = upstream
+        expect(live).to_have_text("Live", timeout=20_000)
+        expect(page.locator("tbody tr").first).to_be_visible()
+    front.close()
+
+
+def test_a_paused_page_asks_for_nothing(window: Window, town: Town) -> None:
+    page = window.open("/deliveries")
+    expect(page.locator(".live")).to_have_text("Live")
+    page.keyboard.press("p")
+    expect(page.locator(".live")).to_have_text("Paused")
+    before = len(window.requests)
+    town.house.post("while-paused", kind="order.paid")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.get_by_role("button", name="Resume").focus()
+    assert len(window.requests) == before
+
+
+def test_the_lanes_name_the_head_and_who_waits_behind_it(window: Window, town: Town) -> None:
+    town.receiver.behave("/lanes", always(Answer(500)))
+    town.destination("Ordered", "/lanes", ["lane.*"], delivery={"ordering": "KEY"})
+    for number in range(4):
+        town.house.post(str(number), lane="globex", kind="lane.one")
+    page = window.open(f"/destinations/{town.ids['Ordered']}/lanes")
+    lane = page.locator("tbody tr", has_text="globex")
+    expect(lane).to_contain_text("3 behind")
+
+
+def test_a_signature_is_checked_without_any_request(window: Window) -> None:
+    page = window.open("/signatures")
+    before = len(window.requests)
+    page.get_by_label("Body, as it was received").fill('{"a":1}')
+    headers = "webhook-id: 1\nwebhook-timestamp: 2\nwebhook-signature: v1,x"
+    page.get_by_label("Headers, as they were received").fill(headers)
+    page.get_by_label("Signing secret").fill("whsec_aGVsbG8=")
+    page.get_by_role("button", name="Check").click()
+    page.get_by_text("The signature does not match.").wait_for()
+    assert len(window.requests) == before
+
+
+def test_the_first_view_asks_for_little(window: Window) -> None:
+    window.requests.clear()
+    window.page.reload()
+    window.settled()
+    scripts = [each for each in window.requests if each.endswith(".js")]
+    api = [each for each in window.requests if "/console" not in each]
+    assert len(scripts) <= 24
+    assert len(api) <= 5  # three of the page, the last changes, and the stream
+
+
+def test_the_search_finds_by_id_and_by_the_beginning_of_a_name(window: Window, town: Town) -> None:
+    page = window.open("/settings")
+    page.keyboard.press("/")
+    page.get_by_role("searchbox").fill(town.ids["dead"])
+    page.get_by_role("dialog").get_by_role("link", name="Delivery").wait_for()
+    page.get_by_role("searchbox").fill("acme-1")
+    page.get_by_role("dialog").get_by_role("link", name="acme-1").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="acme-1", level=1).wait_for()
