@@ -216,9 +216,11 @@ def test_a_signature_is_checked_without_any_request(window: Window) -> None:
 
 
 def test_the_first_view_asks_for_little(window: Window) -> None:
+    changes = window.page.get_by_role("link", name="Destination create").first
+    changes.wait_for()
     window.requests.clear()
     window.page.reload()
-    window.settled()
+    changes.wait_for()
     scripts = [each for each in window.requests if each.endswith(".js")]
     api = [each for each in window.requests if "/console" not in each]
     assert len(scripts) <= 24

@@ -56,7 +56,7 @@ export function laidOut(text) {
 
 /**
  * Return the exact text of a member, or null where there is none. The last of equal keys counts.
- * @param {string} text an object's JSON @param {string[]} path
+ * @param {string} text an object's JSON @param {string[]} path @returns {string | null}
  */
 export function member(text, path) {
   const [name, ...rest] = path;

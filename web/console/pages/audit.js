@@ -19,9 +19,9 @@ const filters = () => [
   { name: "action", label: t("Action"), placeholder: "destination.update" },
   { name: "objectType", label: t("Kind") },
   { name: "objectId", label: t("Object"), placeholder: t("Id") },
-  { name: "actorId", label: t("Who"), placeholder: t("Id") },
-  { name: "from", label: t("From"), kind: "datetime-local" },
-  { name: "to", label: t("To"), kind: "datetime-local" },
+  { name: "actorId", label: t("Who"), placeholder: t("Id"), rare: true },
+  { name: "from", label: t("From"), kind: "datetime-local", rare: true },
+  { name: "to", label: t("To"), kind: "datetime-local", rare: true },
 ];
 /** @type {Record<string, string>} */
 const PLACES = { destination: "/destinations/", replay_job: "/replays/", delivery: "/deliveries/", routing_rule: "/rules?open=", transform_script: "", customer: "/customers/" };

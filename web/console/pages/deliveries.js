@@ -20,14 +20,14 @@ const filters = () => [
   { name: "status", label: t("State"), options: ["PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"] },
   { name: "errorCategory", label: t("Last error"), options: CATEGORIES },
   { name: "eventType", label: t("Event type") },
-  { name: "customerExternalId", label: t("Customer") },
-  { name: "responseStatus", label: t("Answer"), placeholder: "500" },
+  { name: "customerExternalId", label: t("Customer"), rare: true },
+  { name: "responseStatus", label: t("Answer"), placeholder: "500", rare: true },
   { name: "destinationId", label: t("Destination"), placeholder: t("Id") },
-  { name: "originKind", label: t("Origin"), options: ["NORMAL", "REPLAY", "INSPECTION"] },
-  { name: "priority", label: t("Priority"), options: ["STANDARD", "HIGH", "CRITICAL"] },
-  { name: "replayJobId", label: t("Replay"), placeholder: t("Id") },
-  { name: "from", label: t("From"), kind: "datetime-local" },
-  { name: "to", label: t("To"), kind: "datetime-local" },
+  { name: "originKind", label: t("Origin"), options: ["NORMAL", "REPLAY", "INSPECTION"], rare: true },
+  { name: "priority", label: t("Priority"), options: ["STANDARD", "HIGH", "CRITICAL"], rare: true },
+  { name: "replayJobId", label: t("Replay"), placeholder: t("Id"), rare: true },
+  { name: "from", label: t("From"), kind: "datetime-local", rare: true },
+  { name: "to", label: t("To"), kind: "datetime-local", rare: true },
 ];
 
 /** Return the filters as the API takes them: local times with their offset. @param {Record<string, string>} given */

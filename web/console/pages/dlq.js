@@ -23,8 +23,8 @@ const filters = () => [
   { name: "destinationId", label: t("Destination"), placeholder: t("Id") },
   { name: "eventType", label: t("Event type") },
   { name: "errorCategory", label: t("Last error"), options: ["TIMEOUT", "DNS", "CONNECTION", "TLS", "HTTP_4XX", "HTTP_5XX", "RATE_LIMITED", "TRANSFORM", "DESTINATION_GONE"] },
-  { name: "from", label: t("From"), kind: "datetime-local" },
-  { name: "to", label: t("To"), kind: "datetime-local" },
+  { name: "from", label: t("From"), kind: "datetime-local", rare: true },
+  { name: "to", label: t("To"), kind: "datetime-local", rare: true },
 ];
 
 /** @param {{group: any, changed: () => void}} props */

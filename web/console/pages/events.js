@@ -19,11 +19,11 @@ import { zoned } from "./deliveries.js";
 const filters = () => [
   { name: "eventType", label: t("Event type"), placeholder: "order.created" },
   { name: "customerExternalId", label: t("Customer") },
-  { name: "correlationId", label: t("Correlation") },
-  { name: "idempotencyKey", label: t("Idempotency key") },
+  { name: "correlationId", label: t("Correlation"), rare: true },
+  { name: "idempotencyKey", label: t("Idempotency key"), rare: true },
   { name: "undelivered", label: t("Reached"), options: ["true"], words: [t("nobody")] },
-  { name: "from", label: t("From"), kind: "datetime-local" },
-  { name: "to", label: t("To"), kind: "datetime-local" },
+  { name: "from", label: t("From"), kind: "datetime-local", rare: true },
+  { name: "to", label: t("To"), kind: "datetime-local", rare: true },
 ];
 
 /** @type {() => import("../../shared/ui/table.js").Column<any>[]} */

@@ -26,7 +26,7 @@ export function Problem({ row }) {
 export function columns({ destination = true, type = true } = {}) {
   return [
     ...(type ? [{ title: t("Event type"), on: /** @type {const} */ ("main"), cell: (/** @type {any} */ row) => html`<span title=${row.eventType}>${row.eventType}</span>` }] : []),
-    ...(destination ? [{ title: t("Destination"), on: /** @type {const} */ (type ? "sub" : "main"), cell: (/** @type {any} */ row) => h(DestinationName, { id: row.destinationId, plain: !type }) }] : []),
+    ...(destination ? [{ title: t("Destination"), on: /** @type {"sub" | "main"} */ (type ? "sub" : "main"), cell: (/** @type {any} */ row) => h(DestinationName, { id: row.destinationId, plain: !type }) }] : []),
     { title: t("State"), on: "side", width: "9rem", cell: (row) => h(State, { name: stateOf(row) }) },
     { title: t("Last error"), on: type && destination ? undefined : "sub", cell: (row) => h(Problem, { row }) },
     { title: t("Attempts"), number: true, width: "5rem", cell: (row) => number(row.attemptCount) },

@@ -8,7 +8,7 @@ import { Field } from "./field.js";
 const STILL_MS = 300; // without a key, until a text counts
 
 /**
- * @typedef {{name: string, label: string, options?: string[], words?: string[], placeholder?: string, kind?: string, search?: boolean}} Filter
+ * @typedef {{name: string, label: string, options?: string[], words?: string[], placeholder?: string, kind?: string, rare?: boolean}} Filter
  */
 
 /** @param {{filter: Filter, value: string}} props */
@@ -28,14 +28,17 @@ function Written({ filter, value }) {
 export function Filters({ filters, children }) {
   const given = query();
   const used = filters.some(({ name }) => given[name]);
+  const [all, setAll] = useState(false);
+  const shown = filters.filter((each) => all || !each.rare || given[each.name]);
   return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-    ${filters.map((filter) => (filter.options
+    ${shown.map((filter) => (filter.options
       ? h(Field, {
         key: filter.name, label: filter.label, value: given[filter.name] ?? "",
         options: [["", t("Any")], .../** @type {[string, string][]} */ (filter.options.map((each, index) => [each, filter.words?.[index] ?? words(each)]))],
         change: (value) => setQuery({ [filter.name]: value }),
       })
       : h(Written, { key: filter.name, filter, value: given[filter.name] ?? "" })))}
+    ${(all || shown.length < filters.length) && html`<button type="button" class="button bare" aria-expanded=${all} onClick=${() => setAll(!all)}>${all ? t("Fewer filters") : t("More filters")}</button>`}
     ${used && html`<button type="button" class="button bare" onClick=${() => clear(filters)}>${t("Clear filters")}</button>`}
     ${children}
   </form>`;

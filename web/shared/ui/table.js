@@ -25,7 +25,8 @@ export function Table({ columns, rows, error, id, href, label, empty, retry, sor
     if (returned.current || !rows?.length) return;
     returned.current = true;
     const row = lastRow();
-    if (row) body.current?.querySelector(`[data-row="${CSS.escape(row)}"]`)?.focus();
+    const link = row ? body.current?.querySelector(`[data-row="${CSS.escape(row)}"]`) : null;
+    if (link instanceof HTMLElement) link.focus();
   }, [rows]);
   if (error && !rows) return h(Failure, { error, retry });
   if (!rows) return h(Skeleton, { rows: skeleton ?? 12 });
