@@ -17,6 +17,7 @@ from engine.control.customers import CustomerCommands
 from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
 from engine.control.dlq import DeadLetterCommands
+from engine.control.erasure import ErasureCommands
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.keys import KeyCommands
@@ -124,6 +125,7 @@ class Services:
     bodies: BodyBudget  # what requests hold in memory
     delivery_log: DeliveryLog
     event_log: EventLog
+    erasure: ErasureCommands
     event_finder: EventFinder
     queues: QueueLog
     visibility: Visibility

@@ -12,6 +12,7 @@ from engine.actors.survey import Surveys
 from engine.control.customers import CustomerCommands
 from engine.control.deliveries import DeliveryCommands
 from engine.control.dlq import DeadLetterCommands
+from engine.control.erasure import ErasureCommands
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.replays import ReplayCommands
@@ -39,6 +40,7 @@ from storage.log.events import PostgresEvents
 from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
 from storage.replays.jobs import PostgresJobs
+from storage.retention.erasing import PostgresErasure
 
 
 def services_of(
@@ -131,6 +133,14 @@ def services_of(
         hops_of=ingestion.hops_of,
         delivery_log=deliveries,
         event_log=events,
+        erasure=ErasureCommands(
+            deliveries,
+            events,
+            PostgresErasure(server.bridge.pool),
+            server.directory,
+            dead_letters,
+            server.writer,
+        ),
         queues=PostgresQueues(pages),
         event_finder=PostgresEventFinder(pages),
         visibility=visibility,

@@ -8,11 +8,11 @@ from api import shapes
 from api.call import Call
 from api.pages import page, position, searched_page
 from api.queries import EventQuery
-from api.routes import READ, Command, Embed, Method, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from engine.log.delivery_log import EventDetail, EventEntry, EventFilter
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.model.instants import iso
+from engine.model.instants import iso, iso_or_none
 from engine.model.words import word
 
 TAG = "Events"
@@ -54,6 +54,7 @@ def item_view(
         "idempotencyKey": entry.idempotency_key,
         "deliveries": entry.deliveries if counts is None else counts.get(entry.id, 0),
         "origin": word(entry.origin),
+        "erasedAt": iso_or_none(entry.erased_at_ms),
     }
 
 
@@ -106,6 +107,12 @@ async def get(call: Call) -> shapes.Event:
     return detail_view(call, event, await counted(call, [event.entry.id]))
 
 
+async def erase(call: Call) -> shapes.Event:
+    """Erase what one says."""
+    event = await call.services.erasure.erase(call.actor, call.number, call.identifier())
+    return detail_view(call, event, await counted(call, [event.entry.id]))
+
+
 ROUTES = (
     Route(
         method="GET",
@@ -137,6 +144,24 @@ ROUTES = (
         embed=Embed.OWN,
         withheld=("payload", "metadata", "attachments"),
         handler=get,
+        refusals=(404,),
+    ),
+    Route(
+        method="DELETE",
+        path="/events/{id}/payload",
+        name="eraseEvent",
+        command=Command("events erase", confirm="Erase the content of event {}, for good?"),
+        client=Method("events.erase"),
+        summary="Erase an event's content",
+        description="Erases payload, metadata, attachments and files of the event, and what receivers "
+        "and scripts said of its deliveries. The event, its deliveries and all counters stay: `payload` "
+        "is null and `erasedAt` says since when. Waiting deliveries are cancelled and dead letters "
+        "discarded first; the event is not replayed any more. 503 while an attempt is in flight: nothing "
+        "is erased then. Backups keep what they have.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=erase,
         refusals=(404,),
     ),
 )

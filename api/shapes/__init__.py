@@ -266,6 +266,9 @@ class EventItem(TypedDict):
     idempotencyKey: str | None
     deliveries: int
     origin: Word[Origin]
+    erasedAt: Annotated[
+        Timestamp | None, told("When its content was erased; null while it is there.")
+    ]
 
 
 class Event(EventItem):

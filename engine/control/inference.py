@@ -89,7 +89,7 @@ class Inference:
         below: str | None = None
         for _ in range(EXAMINED_PAGES):
             page = await self._events.events(environment, which, below, draft.sample - len(found))
-            found += [event.id for event in page.items]
+            found += [event.id for event in page.items if event.erased_at_ms is None]
             below = page.below
             if below is None or len(found) >= draft.sample:
                 break

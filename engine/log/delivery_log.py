@@ -92,6 +92,7 @@ class EventEntry(Struct, frozen=True, gc=False, kw_only=True):
     request_id: str | None
     idempotency_key: str | None
     file: str | None
+    erased_at_ms: int | None = None  # since then its payload is JSON's null
 
 
 class EventDetail(Struct, frozen=True, kw_only=True):

@@ -69,6 +69,10 @@ FROM tail LEFT JOIN sized s ON s.before < ${bytes}::bigint
 ORDER BY s.id"""
 
 
+# One whose content was erased is as good as gone.
+_EVENT_OF = EVENT_OF.replace("id = d.event", "id = d.event AND erased_at_ms IS NULL")
+
+
 @cache
 def types_statement(way: str) -> str:
     """Return the text that reads the types of a stretch: of each how many rows and the last id."""
@@ -90,7 +94,7 @@ def read_statement(way: str) -> str:
         matches=_MATCHES,
         columns=DELIVERY_COLUMNS,
         waiting=WAITING_COLUMNS,
-        event=EVENT_OF,
+        event=_EVENT_OF,
         limit=first,
         bytes=first + 1,
         lanes=_LANES.format(lane=first + 2, others=first + 3),
@@ -124,7 +128,8 @@ put AS (
                       $20::smallint[], $21::text[], $22::uuid[]) WITH ORDINALITY
         d (id, event, event_type, priority, lane, kind, customer, replay_of, ordinal)
     CROSS JOIN LATERAL (
-        SELECT FROM events e WHERE e.environment = $3 AND e.id = d.event LIMIT 1
+        SELECT FROM events e
+        WHERE e.environment = $3 AND e.id = d.event AND e.erased_at_ms IS NULL LIMIT 1
     ) e
     RETURNING id
 ),

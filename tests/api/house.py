@@ -38,6 +38,7 @@ from engine.control.customers import CustomerCommands, QuotaCheck
 from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
 from engine.control.dlq import DeadLetterCommands
+from engine.control.erasure import ErasureCommands
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.keys import KeyCommands
@@ -103,6 +104,7 @@ from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
 from storage.ownership import Ownership
 from storage.replays.jobs import PostgresJobs
+from storage.retention.erasing import PostgresErasure
 from tests.api.issued import Issued, logged
 from tests.api.no_files import no_files
 from tests.door.house import Client
@@ -498,6 +500,20 @@ class House:
             filter_failures=self.filter_failures,
             delivery_log=self.log,
             event_log=self.log,
+            erasure=ErasureCommands(
+                self.log,
+                self.log,
+                PostgresErasure(self.bridge.pool),
+                self.directory,
+                DeadLetterCommands(
+                    self.log,
+                    PostgresDeadLetters(self.bridge.pool),
+                    PostgresRequeue(self.bridge.connection(INTAKE), Ownership()),
+                    NoAdmission(),
+                    self.writer,
+                ),
+                self.writer,
+            ),
             queues=PostgresQueues(self.bridge.pool),
             event_finder=PostgresEventFinder(self.bridge.pool),
             visibility=Visibility(self.plans, self.clock.now),

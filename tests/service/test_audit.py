@@ -181,6 +181,10 @@ async def _retry_waiting(stage: Stage) -> tuple[str, Json]:
     return f"/deliveries/{await stage.waiting()}/retry", {}
 
 
+async def _erase(stage: Stage) -> tuple[str, Json]:
+    return f"/events/{await post(stage.api, 'never.heard')}/payload", {}
+
+
 async def _cancel_waiting(stage: Stage) -> tuple[str, Json]:
     return f"/deliveries/{await stage.waiting()}/cancel", {}
 
@@ -247,6 +251,7 @@ WRITES: dict[str, tuple[Write, str]] = {
     "discardDlq": (_discard_many, "dlq.discard"),
     "retryDelivery": (_retry_waiting, "delivery.retry"),
     "cancelDelivery": (_cancel_waiting, "delivery.cancel"),
+    "eraseEvent": (_erase, "event.erase"),
     "resumeDestination": (_resume, "destination.resume"),
     "createReplayJob": (_create_job, "replay_job.create"),
     "cancelReplayJob": (_cancel_job, "replay_job.cancel"),

@@ -70,6 +70,20 @@ PLAIN: tuple[Plain, ...] = (
         arguments=(("event_id", "ID"),),
     ),
     Plain(
+        "erase",
+        "events.erase",
+        help=(
+            "Erase an event's content.\n\nErases payload, metadata, attachments and files of "
+            "the event, and what receivers and scripts said of its deliveries. The event, its "
+            "deliveries and all counters stay: `payload` is null and `erasedAt` says since "
+            "when. Waiting deliveries are cancelled and dead letters discarded first; the "
+            "event is not replayed any more. 503 while an attempt is in flight: nothing is "
+            "erased then. Backups keep what they have."
+        ),
+        arguments=(("event_id", "ID"),),
+        confirm="Erase the content of event {}, for good?",
+    ),
+    Plain(
         "explain",
         "events.explain",
         help=(

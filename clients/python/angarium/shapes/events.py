@@ -40,6 +40,8 @@ class EventItem(TypedDict):
     idempotencyKey: str | None
     deliveries: int
     origin: Literal["API", "FILE", "OWN", "TEST"]
+    # When its content was erased; null while it is there.
+    erasedAt: str | None
 
 
 class ExplainedRule(TypedDict):

@@ -106,6 +106,8 @@ class Event(TypedDict):
     idempotencyKey: str | None
     deliveries: int
     origin: Literal["API", "FILE", "OWN", "TEST"]
+    # When its content was erased; null while it is there.
+    erasedAt: str | None
     # Null in an embed session whose workspace does not let its customers `viewPayloads`.
     payload: JsonObject | None
     metadata: JsonObject | None

@@ -42,6 +42,17 @@ class AsyncEvents(AsyncResource):
         """
         return await self._send(Call("GET", at("events", event_id)))
 
+    async def erase(self, event_id: str) -> Event:
+        """Erase an event's content.
+
+        Erases payload, metadata, attachments and files of the event, and what receivers and
+        scripts said of its deliveries. The event, its deliveries and all counters stay:
+        `payload` is null and `erasedAt` says since when. Waiting deliveries are cancelled and
+        dead letters discarded first; the event is not replayed any more. 503 while an attempt
+        is in flight: nothing is erased then. Backups keep what they have.
+        """
+        return await self._send(Call("DELETE", at("events", event_id, "payload")))
+
     async def explain(self, event_id: str) -> EventExplanation:
         """Say who got an event, and why.
 
