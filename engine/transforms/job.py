@@ -139,7 +139,25 @@ def result_of(kind: bytes, content: bytes, cpu_ms: float) -> Transformed | Failu
         event_type, headers = _beside(meta)
     except Refusal as refusal:
         return failure(refusal.message, logs)
-    return Transformed(first, False, event_type, headers, logs, cpu_ms)
+    body = _text_of(first) if first.startswith(b'"') and _is_text(headers) else first
+    return Transformed(body, False, event_type, headers, logs, cpu_ms)
+
+
+def _is_text(headers: Headers) -> bool:
+    """Return True if a script's headers name a type of content that is no JSON."""
+    for name, value in headers:
+        if name.lower() == b"content-type":
+            essence = value.partition(b";")[0].strip().lower()
+            return essence != b"application/json" and not essence.endswith(b"+json")
+    return False
+
+
+def _text_of(body: bytes) -> bytes:
+    """Return the bytes of a string that is sent as it is. Halves of characters are replaced."""
+    text = json.loads(body)
+    if not isinstance(text, str):
+        raise ValueError("not a string")  # noqa: TRY004 (as above)
+    return text.encode("utf-8", "replace")
 
 
 def _beside(meta: bytes) -> tuple[str | None, Headers]:

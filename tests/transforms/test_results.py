@@ -57,6 +57,30 @@ async def test_headers_type_and_skipping() -> None:
         assert (result.skipped, result.logs, result.headers) == (True, b"no", ())
 
 
+TYPED: list[tuple[str, str | None, bytes]] = [
+    ("'text'", None, b'"text"'),
+    ("'text'", "application/json", b'"text"'),
+    ("'text'", "Application/JSON; charset=utf-8", b'"text"'),
+    ("'text'", "application/problem+json", b'"text"'),
+    ("'a=1&b=\u00fc\\n'", "application/x-www-form-urlencoded", "a=1&b=\u00fc\n".encode()),
+    ("'\\ud800<x/>'", "application/xml; charset=utf-8", b"?<x/>"),
+    ("''", "text/plain", b""),
+    ("{ a: 1 }", "text/plain", b'{"a":1}'),
+    ("5", "text/plain", b"5"),
+]
+
+
+@pytest.mark.parametrize(("body", "kind", "sent"), TYPED)
+async def test_a_text_is_sent_as_it_is_with_a_type_of_its_own(
+    body: str, kind: str | None, sent: bytes
+) -> None:
+    headers = "" if kind is None else f", $headers: {{ 'Content-Type': '{kind}' }}"
+    async with open_pool(1) as pool:
+        result = await performed(pool, function(f"return {{ $body: {body}{headers} }};"))
+    assert isinstance(result, Transformed)
+    assert result.body == sent
+
+
 async def test_what_a_run_takes_is_told_however_short_it_is() -> None:
     async with open_pool(1) as pool:
         for _ in range(20):
