@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import orjson
+from msgspec import structs
 from pydantic import Field
 
 from api import shapes
@@ -30,6 +31,7 @@ from engine.model.idempotency import one_key, read_key
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
 from engine.model.words import Word, word
+from engine.model.workspace_settings import Ability
 
 TAG = "Files"
 # The table of the command that lists them.
@@ -138,7 +140,12 @@ async def listing(call: Call) -> shapes.Page[FileItem]:
     """List files, newest first."""
     query = call.query_as(FileQuery)
     below = position(LISTING, call.number, query.cursor)
-    found = await call.services.files.library.page(call.number, query.which(), below, query.limit)
+    which = query.which()
+    if call.customer is not None:
+        if not call.sees_customer(which.customer or call.customer.external_id):
+            return page([], LISTING, call.number, None)
+        which = structs.replace(which, customer=call.customer.external_id)
+    found = await call.services.files.library.page(call.number, which, below, query.limit)
     items = [view(call, file) for file in found.items]
     return page(items, LISTING, call.number, found.below)
 
@@ -158,7 +165,7 @@ async def content(call: Call) -> Answer:
 
 async def _found(call: Call) -> FileRecord:
     file = await call.services.files.library.get(call.number, call.identifier())
-    if file is None:
+    if file is None or not call.sees_customer(file.customer):
         raise Refusal("not_found", "no such file")
     return file
 
@@ -208,10 +215,12 @@ ROUTES = (
         command=Command("files list", COLUMNS),
         client=Method("files.list"),
         summary="List files",
-        description="Those that were uploaded, and those that came with events.",
+        description="Those that were uploaded, and those that came with events. An embed session sees "
+        "its customer's.",
         tag=TAG,
         scopes=READ,
-        embed=Embed.REFUSED,
+        embed=Embed.OWN,
+        withheld=("items.metadata",),
         handler=listing,
         query=FileQuery,
     ),
@@ -224,7 +233,8 @@ ROUTES = (
         summary="Show a file",
         tag=TAG,
         scopes=READ,
-        embed=Embed.REFUSED,
+        embed=Embed.OWN,
+        withheld=("metadata",),
         handler=get,
         refusals=(404,),
     ),
@@ -237,7 +247,8 @@ ROUTES = (
         description=DESCRIPTION,
         tag=TAG,
         scopes=READ,
-        embed=Embed.REFUSED,
+        embed=Embed.OWN,
+        ability=Ability.VIEW_PAYLOADS,
         handler=content,
         responses=CONTENT_RESPONSES,
         content_type=CONTENT_TYPE,

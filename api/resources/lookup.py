@@ -99,7 +99,7 @@ async def _schema(call: Call, identifier: str) -> str | None:
 
 async def _file(call: Call, identifier: str) -> str | None:
     file = await call.services.files.library.get(call.number, identifier)
-    return None if file is None or call.customer is not None else file.file_name
+    return file.file_name if file is not None and call.sees_customer(file.customer) else None
 
 
 _BY_ID: dict[FoundKind, Find] = {

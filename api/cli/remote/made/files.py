@@ -8,7 +8,10 @@ PLAIN: tuple[Plain, ...] = (
     Plain(
         "list",
         "files.list",
-        help=("List files.\n\nThose that were uploaded, and those that came with events."),
+        help=(
+            "List files.\n\nThose that were uploaded, and those that came with events. An embed "
+            "session sees its customer's."
+        ),
         columns=(
             Column("ID", "id"),
             Column("STATE", "state"),
