@@ -166,7 +166,8 @@ class World:
             lambda page: page["items"][0]["status"] == "DELIVERED",
         )
         self.ids["delivery"] = page["items"][0]["id"]
-        waits = {"retrySchedule": [3600]}
+        # It is retried at once and fails, and must wait again when it is cancelled.
+        waits = {"retrySchedule": [3600, 3600]}
         target = await destination(api, url, ["waits"], delivery=waits)
         await post(api, "waits")
         page = await self.house.until(
