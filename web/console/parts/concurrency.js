@@ -1,11 +1,12 @@
 /** The concurrency of a destination: a slider, its number, what the service suggests, and undo. */
-import { h, html, useEffect, useState } from "../../vendor/preact.js";
+import { h, html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { act } from "../act.js";
 import { api, writes } from "../session.js";
 
 const STEPS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 const MOST = 256;
+const STILL_MS = 250; // an arrow key changes the slider at each step: only where it rests is sent
 
 /** Return the place of a value on the slider. @param {number} value */
 function place(value) {
@@ -21,14 +22,21 @@ export function Concurrency({ destination, queue, changed }) {
   const now = set === "auto" ? queue.concurrency : set;
   const strict = destination.delivery.ordering === "STRICT";
   const [draft, setDraft] = useState(now);
-  useEffect(() => setDraft(now), [now]);
+  const timer = useRef(0);
+  useEffect(() => { if (!timer.current) setDraft(now); }, [now]);
   const send = async (/** @type {number | "auto"} */ concurrency) => {
+    timer.current = 0;
     if (concurrency === set) return;
     const patch = (/** @type {number | "auto"} */ value) => api.patch(`/destinations/${destination.id}`, { delivery: { concurrency: value } });
     const undo = { label: t("Undo"), act: () => act(() => patch(set)).then((back) => { if (back) changed(back); }) };
     const answer = await act(() => patch(concurrency), t("{name}: concurrency {value}", { name: destination.name, value: concurrency }), undo);
     if (answer) changed(answer);
     else setDraft(now);
+  };
+  const later = (/** @type {number} */ value) => {
+    setDraft(value);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => send(value), STILL_MS);
   };
   const whole = (/** @type {string} */ text) => Math.min(MOST, Math.max(1, Math.round(Number(text)) || 1));
   const suggested = queue.suggestedConcurrency;
@@ -39,7 +47,7 @@ export function Concurrency({ destination, queue, changed }) {
     <input type="range" min="0" max=${STEPS.length - 1} step="1" value=${place(draft)} list="steps"
       aria-label=${t("Concurrency of {name}", { name: destination.name })} aria-valuetext=${String(draft)}
       onInput=${(/** @type {any} */ event) => setDraft(STEPS[event.currentTarget.value])}
-      onChange=${(/** @type {any} */ event) => send(STEPS[event.currentTarget.value])} />
+      onChange=${(/** @type {any} */ event) => later(STEPS[event.currentTarget.value])} />
     <input class="input number" inputmode="numeric" value=${draft} aria-label=${t("Concurrency of {name}, exactly", { name: destination.name })}
       onChange=${(/** @type {any} */ event) => { setDraft(whole(event.currentTarget.value)); send(whole(event.currentTarget.value)); }} />
     <span class="hints">

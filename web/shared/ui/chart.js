@@ -12,6 +12,9 @@ function above(n) {
   return [1, 2, 5, 10].map((each) => each * base).find((each) => each >= n) ?? n;
 }
 
+/** Failures that did not happen have no line: red is for failures. @param {{tone: string, values: (number | null)[]}} series */
+const seen = ({ tone, values }) => tone !== "bad" || values.some(Boolean);
+
 /**
  * @param {{times: string[], series: {name: string, tone: string, dashed?: boolean, values: (number | null)[]}[], unit: string,
  *   height?: number, seconds?: boolean, days?: boolean}} props `tone`: a token such as `good`; `days`: tell dates, not times
@@ -30,7 +33,7 @@ export function Chart({ times, series, unit, height = 160, seconds = true, days 
         <path d=${`M${LEFT} ${y(most * share)}H${WIDTH}`} stroke="var(--line)" vector-effect="non-scaling-stroke" />
         <text x=${LEFT - 8} y=${y(most * share) + 4} text-anchor="end">${compact(most * share)}</text>
       </g>`)}
-      ${series.map((each) => html`<path d=${path(each.values)} fill="none" stroke=${`var(--${each.tone})`} stroke-width="1.75" stroke-linejoin="round" stroke-dasharray=${each.dashed ? "5 3" : null} vector-effect="non-scaling-stroke" />`)}
+      ${series.filter(seen).map((each) => html`<path d=${path(each.values)} fill="none" stroke=${`var(--${each.tone})`} stroke-width="1.75" stroke-linejoin="round" stroke-dasharray=${each.dashed ? "5 3" : null} vector-effect="non-scaling-stroke" />`)}
       ${ticks.map((index, place) => html`<text x=${x(index)} y=${height - 4} text-anchor=${["start", "middle", "end"][place]}>${when(times[index])}</text>`)}
     </svg>
     <figcaption class="legend">
