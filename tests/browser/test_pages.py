@@ -50,6 +50,9 @@ PAGES = (
     "/bench/{billing}",
     "/components",
     "/nowhere",
+    "/events/01a20d2f-0000-7000-8000-000000000000",
+    "/customers/nobody",
+    "/audit?action=never.happened",
 )
 RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
 
