@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from api.cli.errors import explain
+from api.cli.suggestions import suggesting
 
 
 class Subcommand(NamedTuple):
@@ -36,6 +37,7 @@ LOCAL = {
 # From anywhere, over HTTP, with a key.
 REMOTE = {
     "auth": Subcommand("", "Show who a key is."),
+    "trigger": Subcommand(".remote.trigger", "Send an example event of a type."),
     "events": Subcommand(".remote.events", "Send and look up events."),
     "files": Subcommand(".remote.files", "Upload files, look them up, download them."),
     "destinations": Subcommand(".remote.destinations", "Receivers: make, change, test, watch."),
@@ -82,6 +84,15 @@ class Program(click.Group):
             return group
         command: click.Command = import_module(entry.module, __package__).command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is asked for. Raises UsageError that names what is close to it."""
+        found: tuple[str | None, click.Command | None, list[str]] = suggesting(
+            super().resolve_command, COMMANDS
+        )(ctx, args)
+        return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""

@@ -19,7 +19,7 @@ from storage.configuration.keys import Keys as KeyTable
 from storage.configuration.workspaces import Workspaces
 from storage.database.bridge import Bridge, open_bridge
 from storage.database.profiles import UPKEEP
-from storage.embedded.server import attached
+from storage.embedded.server import attached, has_database
 from storage.migrations.migrate import known_migrations, migrate
 
 MIGRATING_S = 30.0  # a server that starts at this very moment may be applying migrations
@@ -47,6 +47,11 @@ async def database(settings: Settings) -> AsyncIterator[str]:
     if settings.database_url is not None:
         place = nullcontext(settings.database_url)
     else:
+        if not has_database(settings.data_dir):
+            raise Trouble(
+                f"there is no database in {settings.data_dir}: start the server once"
+                " (`angarium serve`), or name its folder with --data-dir"
+            )
         place = attached(settings.data_dir)
     url = await trio.to_thread.run_sync(place.__enter__)
     try:

@@ -11,6 +11,7 @@ from api.cli.database import open_keys
 from api.cli.errors import SettingsTrouble
 from api.cli.options import DATABASE, settings_flags, settings_from
 from api.cli.printing import json_text, say
+from api.cli.suggestions import CommandGroup
 from engine.control.keys import NewKey
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.model.configuration import KeyRecord
@@ -26,6 +27,7 @@ output_option = click.option(
     "keys",
     short_help="Make, list, rotate and revoke keys.",
     help="Make, list, rotate and revoke API keys. A running server knows of it within a second.",
+    cls=CommandGroup,
 )
 def command() -> None:
     """Group the commands on keys."""

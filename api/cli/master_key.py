@@ -13,6 +13,7 @@ from api.cli.errors import SettingsTrouble, Trouble
 from api.cli.keys import output_option
 from api.cli.options import DATABASE, settings_flags, settings_from
 from api.cli.printing import json_text, say
+from api.cli.suggestions import CommandGroup
 from engine.control.audit import Auditor, Principal
 from engine.control.sessions import TTL_MOST_S
 from engine.model.configuration import AuditEntry
@@ -42,6 +43,7 @@ _SAID = {
     short_help="Replace the key that encrypts secrets at rest.",
     help="Replace the key that encrypts secrets in the database, without stopping the server. A key is"
     " named by an id that tells nothing about it; no key is ever printed.",
+    cls=CommandGroup,
 )
 def command() -> None:
     """Group the commands on the master key."""

@@ -1,13 +1,18 @@
 """`angarium serve`: settings from the environment and flags, then the composition root."""
 
 import gc
+import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
+import structlog
 
 from api import logs
 from api.cli.options import settings_flags, settings_from
+from api.cli.suggestions import did_you_mean
+from engine.settings import PREFIX, Settings
 
 HELP = """Run the service until SIGTERM or Ctrl-C.
 
@@ -20,6 +25,13 @@ Exit codes: 0 stopped in order; 1 failed; 2 wrong settings; 3 the database canno
 `angarium doctor` says in words what is wrong with a setup.
 """
 
+# Variables of the commands over HTTP, of the bench and of tests.
+OTHERS = ("URL", "KEY", "KEY_FILE", "ENVIRONMENT", "COMPLETE", "SCREENSHOTS", "ADVISORIES_URL")
+BENCH = "BENCH_"
+LIKENESS = 0.85  # of two names that both begin with the prefix
+
+log = structlog.get_logger("angarium.settings")
+
 
 @click.command("serve", help=HELP, short_help="Run the service.")
 @settings_flags()
@@ -27,8 +39,22 @@ def command(**flags: Any) -> None:
     """Serve until told to stop."""
     settings = settings_from(flags)
     logs.configure(settings.log_format, settings.log_level)
+    warn_of_unknown(os.environ)
     gc.disable()  # what imports make stays: looking at it took a quarter of their time
     from api.composition.serving import serve  # loads the whole server, which --help can do without
 
     gc.enable()
     sys.exit(serve(settings))
+
+
+def warn_of_unknown(environment: Mapping[str, str]) -> None:
+    """Log each variable that looks like a setting and is none."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    for name in sorted(environment):
+        own = name.removeprefix(PREFIX)
+        if own != name and name not in known and own not in OTHERS and not own.startswith(BENCH):
+            remedy = (
+                did_you_mean(name, known, LIKENESS).strip()
+                or "`angarium serve --help` lists the settings"
+            )
+            log.warning("settings.unknown_variable", name=name, remedy=remedy)

@@ -9,6 +9,7 @@ from api.cli.database import open_keys
 from api.cli.keys import output_option
 from api.cli.options import DATABASE, settings_flags, settings_from
 from api.cli.printing import json_text, say
+from api.cli.suggestions import CommandGroup
 from engine.model.configuration import Tenant
 from engine.plans.plans import FIRST
 from engine.settings import Settings
@@ -19,6 +20,7 @@ SETTINGS = (*DATABASE, "plans_file")
 @click.group(
     "workspaces",
     help="Make and list workspaces, tenants that know nothing of each other, and set their plans.",
+    cls=CommandGroup,
 )
 def command() -> None:
     """Group the commands on workspaces."""

@@ -38,6 +38,7 @@ SOCKET_PATH_LIMIT = 103  # bytes: 107 on Linux, 103 on macOS
 START_TIMEOUT_S = 120.0  # after a crash it replays up to 1 GB of log before it is ready
 ORPHANS_S = 15.0  # and for so long its predecessor's orphans are waited for
 DYING_S = 0.1
+FOLDER = "postgres"  # of the cluster, in the data folder
 STOP_S = 30.0  # for its last checkpoint
 FORCE_S = 8.0  # a server that is told to quit gives its own processes five seconds
 LOG_LIMIT = 10 * MIB  # the log is put aside at a start when it is longer
@@ -61,7 +62,7 @@ class EmbeddedServer:
 
     def __init__(self, data_dir: Path, *, durable: bool = True) -> None:
         self.data_dir = data_dir.absolute()
-        self.cluster = self.data_dir / "postgres"
+        self.cluster = self.data_dir / FOLDER
         self.log_file = self.data_dir / "postgres.log"
         self.stop_within_s = STOP_S
         self.taken_over = False  # it was running already: its last owner was killed
@@ -110,7 +111,7 @@ class EmbeddedServer:
             if running is None:
                 account.let_through(self.cluster)
                 account.let_through(program("postgres"))
-                if not (self.cluster / "PG_VERSION").exists():
+                if not has_database(self.data_dir):
                     self._make_cluster(account)
                 running = self._launch(account)
             self._postmaster = running
@@ -349,6 +350,11 @@ def running_url(data_dir: Path) -> str | None:
     """Return the URL of the server that runs in a data folder now, None when none does."""
     found = read_postmaster(data_dir.absolute() / "postgres")
     return url_of(found) if found is not None and found.alive and found.ready else None
+
+
+def has_database(data_dir: Path) -> bool:
+    """Return whether a data folder has a database."""
+    return (data_dir / FOLDER / "PG_VERSION").exists()
 
 
 @contextmanager

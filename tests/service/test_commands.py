@@ -191,8 +191,8 @@ async def test_lists_are_paged_as_asked(shell: Terminal, api: Caller) -> None:
 
 REFUSALS: list[tuple[tuple[str, ...], int, str]] = [
     (("destinations", "get", NOWHERE), 4, "not_found"),
-    (("destinations", "get", "a/../b"), 4, "not_found"),
-    (("deliveries", "list", "--destination", "x"), 1, "destinationId"),
+    (("deliveries", "get", "a/../b"), 4, "not_found"),
+    (("deliveries", "list", "--event", "x"), 1, "eventId"),
     (("deliveries", "list", "--cursor", "x"), 1, "cursor"),
     (("deliveries", "list", "--status", "x"), 2, "--status"),
     (("deliveries", "list", "--from", "2026-01-01"), 2, "7d"),
@@ -254,3 +254,38 @@ async def test_an_mcp_key_names_its_environment(house: ServiceHouse, tenant: Ten
     await shell.ok("destinations", "list", ANGARIUM_ENVIRONMENT="PRODUCTION")
     refused = await shell("events", "send", "a.b", "--environment", "STAGING")
     assert refused.code == 5
+
+
+async def test_destinations_and_rules_go_by_name_where_an_id_is_asked(
+    shell: Terminal, receiver: Receiver
+) -> None:
+    made = (await shell.ok("destinations", "create", "Orders", receiver.url())).one
+    rule = (await shell.ok("rules", "create", "all", "Orders", "order.*")).one
+    assert rule["destinationId"] == made["id"]
+    assert (await shell.ok("destinations", "get", "Orders")).one["id"] == made["id"]
+    assert (await shell.ok("rules", "get", "all")).one["id"] == rule["id"]
+    assert (await shell.ok("rules", "list", "--destination", "Orders")).one["id"] == rule["id"]
+    missed = await shell("destinations", "get", "Order")
+    assert missed.code == 4
+    assert "did you mean 'Orders'?" in missed.err
+    await shell.ok("destinations", "create", "Orders", receiver.url())
+    several = await shell("destinations", "get", "Orders")
+    assert several.code == 1
+    assert made["id"] in several.err
+
+
+async def test_trigger_sends_an_example_of_the_active_schema(
+    shell: Terminal, receiver: Receiver
+) -> None:
+    nothing = await shell.ok("trigger", "order.created")
+    assert "no rule matched" in nothing.err
+    schema = '{"type": "object", "required": ["order"]}'
+    made = (
+        await shell.ok(
+            *("schemas", "create", "order.created", schema, "--example", '{"order": 42}')
+        )
+    ).one
+    await shell.ok("schemas", "activate", made["id"])
+    sent = (await shell.ok("trigger", "order.created")).one
+    event = (await shell.ok("events", "get", sent["id"])).one
+    assert (event["payload"], event["source"]) == ({"order": 42}, "angarium trigger")

@@ -7,11 +7,12 @@ import click
 from api.cli.remote.made.customers import PLAIN
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
+from api.cli.suggestions import CommandGroup
 
 _COUNT = click.IntRange(min=0)
 
 
-@click.group("customers", help="End-customers: their quotas, and what they have.")
+@click.group("customers", help="End-customers: their quotas, and what they have.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on customers."""
 

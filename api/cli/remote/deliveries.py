@@ -5,12 +5,13 @@ import click
 from api.cli.remote.made.deliveries import PLAIN
 from api.cli.remote.plain import add_plain, columns_of
 from api.cli.remote.session import Session, over_http
+from api.cli.suggestions import CommandGroup
 
 LAST = 10  # as tail(1)
 EVERY_S = 2.0
 
 
-@click.group("deliveries", help="What became of events.")
+@click.group("deliveries", help="What became of events.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on deliveries."""
 

@@ -20,6 +20,7 @@ from api.cli.remote.parameters import JSON, JSON_HELP
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import Column
+from api.cli.suggestions import CommandGroup
 
 if TYPE_CHECKING:
     from angarium import Client
@@ -39,7 +40,9 @@ SERIES = (
 the_id = click.argument("destination_id", metavar="ID")
 
 
-@click.group("destinations", help="Receivers: make them, change them, and see how they do.")
+@click.group(
+    "destinations", help="Receivers: make them, change them, and see how they do.", cls=CommandGroup
+)
 def command() -> None:
     """Group the commands on destinations."""
 

@@ -11,11 +11,14 @@ from api.cli.remote.output import note
 from api.cli.remote.parameters import since_until
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
+from api.cli.suggestions import CommandGroup
 
 MOST = 10_000  # of one request
 
 
-@click.group("dlq", help="Deliveries that died: look at them, retry them, discard them.")
+@click.group(
+    "dlq", help="Deliveries that died: look at them, retry them, discard them.", cls=CommandGroup
+)
 def command() -> None:
     """Group the commands on the dead-letter queue."""
 

@@ -9,9 +9,10 @@ from api.cli.remote.made.events import PLAIN
 from api.cli.remote.parameters import INSTANT, JSON, JSON_HELP, RAW_JSON
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
+from api.cli.suggestions import CommandGroup
 
 
-@click.group("events", help="Send events, and look up what was accepted.")
+@click.group("events", help="Send events, and look up what was accepted.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on events."""
 

@@ -13,6 +13,7 @@ from api.cli.remote.made.files import PLAIN
 from api.cli.remote.parameters import JSON
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
+from api.cli.suggestions import CommandGroup
 
 # Types of what `mimetypes` says is some other file, compressed.
 _COMPRESSED = {
@@ -22,7 +23,7 @@ _COMPRESSED = {
 }
 
 
-@click.group("files", help="Files: uploaded, and those that came with events.")
+@click.group("files", help="Files: uploaded, and those that came with events.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on files."""
 

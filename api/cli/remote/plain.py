@@ -11,6 +11,7 @@ import click
 from api.cli.remote.parameters import paged, since_until
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import Column
+from api.cli.suggestions import CommandGroup
 
 
 class Option(NamedTuple):
@@ -46,7 +47,7 @@ def add_plain(group: click.Group, commands: Sequence[Plain]) -> None:
 
 def plain_group(name: str, about: str, commands: Sequence[Plain]) -> click.Group:
     """Return a group that has plain commands alone."""
-    group = click.Group(name, help=about)
+    group = CommandGroup(name, help=about)
     add_plain(group, commands)
     return group
 

@@ -10,6 +10,7 @@ from api.cli.remote.output import note
 from api.cli.remote.parameters import since_until
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
+from api.cli.suggestions import CommandGroup
 
 if TYPE_CHECKING:
     from angarium import Client
@@ -21,7 +22,9 @@ wait_option = click.option(
 )
 
 
-@click.group("replay", help="Send past deliveries again, as a job beside live traffic.")
+@click.group(
+    "replay", help="Send past deliveries again, as a job beside live traffic.", cls=CommandGroup
+)
 def command() -> None:
     """Group the commands on replay jobs."""
 

@@ -9,11 +9,12 @@ from api.cli.remote.made.rules import PLAIN
 from api.cli.remote.parameters import JSON, JSON_HELP
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
+from api.cli.suggestions import CommandGroup
 
 the_id = click.argument("rule_id", metavar="ID")
 
 
-@click.group("rules", help="Routing rules: which events go where.")
+@click.group("rules", help="Routing rules: which events go where.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on rules."""
 

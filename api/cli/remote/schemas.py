@@ -8,9 +8,10 @@ from api.cli.remote.made.schemas import PLAIN
 from api.cli.remote.parameters import INSTANT, JSON, JSON_HELP
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
+from api.cli.suggestions import CommandGroup
 
 
-@click.group("schemas", help="Event schemas (JSON Schema 2020-12), in versions.")
+@click.group("schemas", help="Event schemas (JSON Schema 2020-12), in versions.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on schemas."""
 

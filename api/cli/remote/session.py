@@ -12,6 +12,7 @@ import click
 
 from api.cli.errors import SettingsTrouble
 from api.cli.remote.made.words import ENVIRONMENT
+from api.cli.remote.names import with_ids
 from api.cli.remote.output import FORMS, Output
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def over_http(command: Callable[..., Any]) -> Callable[..., Any]:
             timeout_s=options.pop("timeout"),
             output=Output(options.pop("output")),
         )
-        return command(session, *arguments, **options)
+        return command(session, *arguments, **with_ids(session.client, options))
 
     decorated: Callable[..., Any] = run
     for option in reversed(_OPTIONS):

@@ -11,6 +11,7 @@ from api.cli.remote.parameters import JSON, JSON_HELP
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import Column
+from api.cli.suggestions import CommandGroup
 
 FIELDS = (
     Column("FIELD", "name"),
@@ -23,7 +24,9 @@ FIELDS = (
 the_id = click.argument("template_id", metavar="ID")
 
 
-@click.group("templates", help="The catalog of services that destinations can be made for.")
+@click.group(
+    "templates", help="The catalog of services that destinations can be made for.", cls=CommandGroup
+)
 def command() -> None:
     """Group the commands on templates."""
 

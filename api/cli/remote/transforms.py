@@ -11,12 +11,17 @@ from api.cli.remote.made.transforms import PLAIN
 from api.cli.remote.parameters import JSON, JSON_HELP
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
+from api.cli.suggestions import CommandGroup
 
 SCRIPT_FAILED = 1  # the exit code of a run whose script failed, as of a request that was refused
 the_id = click.argument("script_id", metavar="ID")
 
 
-@click.group("transforms", help="Transform scripts (JavaScript): what destinations are sent.")
+@click.group(
+    "transforms",
+    help="Transform scripts (JavaScript): what destinations are sent.",
+    cls=CommandGroup,
+)
 def command() -> None:
     """Group the commands on transform scripts."""
 

@@ -9,10 +9,13 @@ from api.cli.remote.made.workspace import PLAIN
 from api.cli.remote.parameters import PAIR
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
+from api.cli.suggestions import CommandGroup
 
 
 @click.group(
-    "workspace", help="The key's workspace: customers' portals, and what customers may do."
+    "workspace",
+    help="The key's workspace: customers' portals, and what customers may do.",
+    cls=CommandGroup,
 )
 def command() -> None:
     """Group the commands on the workspace."""

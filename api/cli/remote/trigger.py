@@ -1,0 +1,51 @@
+"""`angarium trigger`: an example event of a type, to see what its rules and receivers do with it."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from api.cli.remote.output import note
+from api.cli.remote.parameters import JSON_HELP, RAW_JSON
+from api.cli.remote.session import Session, over_http
+
+if TYPE_CHECKING:
+    from angarium import Client
+
+SOURCE = "angarium trigger"
+EXAMPLE: dict[str, Any] = {"example": True}
+
+
+@click.command("trigger", short_help="Send an example event of a type.")
+@click.argument("event_type")
+@click.option(
+    "--data", type=RAW_JSON, metavar="JSON",
+    help=f"The payload ({JSON_HELP}). [the example of the active schema]",
+)  # fmt: skip
+@click.option("--customer", metavar="EXTERNAL_ID", help="The end-customer whom it concerns.")
+@over_http
+def command(session: Session, event_type: str, data: bytes | None, customer: str | None) -> None:
+    """Send an event of EVENT_TYPE with an example as its payload.
+
+    The example is that of the type's active schema, if there is one.
+    """
+    with session.client() as client:
+        accepted = client.events.send(
+            event_type,
+            _example(client, event_type) if data is None else data,
+            customer_external_id=customer,
+            source=SOURCE,
+        )
+    session.output.one(accepted)
+    if not accepted["deliveries"]:
+        note("no rule matched: `angarium rules list` shows the patterns")
+
+
+def _example(client: "Client", event_type: str) -> dict[str, Any]:
+    """Return an example of a type's active schema, or one of anything."""
+    from angarium import NotFoundError, PermissionDeniedError
+
+    try:
+        example = client.schemas.active(event_type)["example"]
+    except (NotFoundError, PermissionDeniedError):  # a key for ingestion cannot read schemas
+        return EXAMPLE
+    return example if isinstance(example, dict) else EXAMPLE
