@@ -23,6 +23,6 @@ export function Waits({ id, seen }) {
       ${wait.blockedBy && html`<p>${t("Behind")} ${h(Ident, { id: wait.blockedBy, href: at(`/deliveries/${wait.blockedBy}`) })}</p>`}
     </li>`)}
     ${lane && html`<li class="quiet">${t("Lane")} <code>${lane.key ?? words(lane.kind)}</code></li>`}
-    ${position !== null && html`<li class="quiet">${tn("{n} goes before it", "{n} go before it", position)}</li>`}
+    ${position !== null && !waits.some((/** @type {any} */ each) => ["QUEUE", "LANE"].includes(each.gate)) && html`<li class="quiet">${tn("{n} goes before it", "{n} go before it", position)}</li>`}
   </ul>`;
 }
