@@ -47,6 +47,9 @@ def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int 
     return found + [round(_EDGES_MS[-1])] * (len(shares) - len(found))
 
 
+NO_TIME = 1 << 40  # more than any attempt takes
+
+
 class Slot(Struct, array_like=True):
     """The attempts that ended within ten seconds; `number` is in units of them since the epoch."""
 
@@ -55,6 +58,8 @@ class Slot(Struct, array_like=True):
     latency: list[int]
     spent_ms: int = 0  # by all of them together
     arrivals: int = 0  # deliveries that were committed
+    least_ms: int = NO_TIME  # of an attempt; a snapshot of an older release does not know it
+    most_ms: int = -1
 
 
 class Load(Struct, frozen=True):
@@ -124,6 +129,10 @@ class Counters:
             slot = self._next_slot(now)
         slot.latency[latency_bucket(duration_ms)] += 1
         slot.spent_ms += duration_ms
+        if duration_ms < slot.least_ms:
+            slot.least_ms = duration_ms
+        if duration_ms > slot.most_ms:
+            slot.most_ms = duration_ms
         self.consecutive_failures = 0
         self.last_success_at = now
 
@@ -134,6 +143,10 @@ class Counters:
             slot = self._next_slot(now)
         slot.latency[latency_bucket(duration_ms)] += 1
         slot.spent_ms += duration_ms
+        if duration_ms < slot.least_ms:
+            slot.least_ms = duration_ms
+        if duration_ms > slot.most_ms:
+            slot.most_ms = duration_ms
         slot.failures += 1
         self.consecutive_failures += 1
         self.last_failure_at = now
@@ -153,6 +166,17 @@ class Counters:
         if not self._slots:
             return [0] * BUCKETS
         return [sum(column) for column in zip(*(slot.latency for slot in self._slots), strict=True)]
+
+    def percentiles_ms(self, now: float, shares: Sequence[float]) -> list[int | None]:
+        """Return percentiles of the last five minutes (`shares` ascending), never outside of what was
+        measured: a bucket spans 1.6 times, and a receiver's latency often far less."""
+        found = percentiles_ms(self.latency(now), shares)
+        busy = [slot for slot in self._slots if any(slot.latency)]
+        if not all(slot.most_ms >= 0 for slot in busy):
+            return found
+        least = min((slot.least_ms for slot in busy), default=0)
+        most = max((slot.most_ms for slot in busy), default=0)
+        return [None if each is None else min(most, max(least, each)) for each in found]
 
     def load(self, now: float) -> Load:
         """Return the arrivals and attempts of the last five minutes."""

@@ -3,7 +3,7 @@
 import math
 
 from engine.core.backlog import Backlog
-from engine.core.counters import Counters, percentile_ms
+from engine.core.counters import Counters
 from engine.core.destination import MOST_CONCURRENCY, Destination
 from engine.core.health import CircuitState, Health, HealthState, Hold, HoldReason
 from engine.core.throttle import Throttle
@@ -79,7 +79,7 @@ def health_of(
 ) -> Health:
     """Return a destination's health. `in_flight` in it is what was sent and is not yet recorded."""
     success_rate = counters.success_rate(now)
-    latency = counters.latency(now)
+    p50, p95, p99 = counters.percentiles_ms(now, (0.5, 0.95, 0.99))
     under_way = in_flight + uncommitted
     oldest = oldest_made_at(backlog) if pending else None
     circuit = throttle.circuit
@@ -90,9 +90,9 @@ def health_of(
         next_probe_at=circuit.next_probe_at,
         success_rate=success_rate,
         consecutive_failures=counters.consecutive_failures,
-        latency_p50_ms=percentile_ms(latency, 0.5),
-        latency_p95_ms=percentile_ms(latency, 0.95),
-        latency_p99_ms=percentile_ms(latency, 0.99),
+        latency_p50_ms=p50,
+        latency_p95_ms=p95,
+        latency_p99_ms=p99,
         last_success_at=counters.last_success_at,
         last_failure_at=counters.last_failure_at,
         last_error=counters.last_error,

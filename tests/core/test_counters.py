@@ -120,3 +120,14 @@ def test_health_in_a_word(
     state: HealthState,
 ) -> None:
     assert state_of(a_destination(status=status), circuit, rate, waiting) is state
+
+
+def test_percentiles_lie_within_what_was_measured() -> None:
+    counters = Counters()
+    for number in range(20):
+        counters.succeeded(500, NOW + number)
+    counters.failed(500, "it failed", NOW + 20)
+    assert counters.percentiles_ms(NOW + 20, (0.5, 0.95, 0.99)) == [500, 500, 500]
+    successor = Counters(counters.state(NOW + 20))
+    assert successor.percentiles_ms(NOW + 20, (0.5, 0.95, 0.99)) == [500, 500, 500]
+    assert Counters().percentiles_ms(NOW, (0.5, 0.99)) == [None, None]
