@@ -5,7 +5,9 @@ python -m tests.browser.town    # a server with it and its console, until Ctrl-C
 
 import signal
 import tempfile
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +129,9 @@ def main() -> None:
                 town.build()
                 front = Front(("127.0.0.1", house.port))
                 print(f"{front.url}/console  key {house.key}", flush=True)
-                signal.sigwait({signal.SIGINT, signal.SIGTERM})
+                signal.signal(signal.SIGTERM, signal.default_int_handler)
+                with suppress(KeyboardInterrupt):
+                    threading.Event().wait()
                 front.close()
         finally:
             receiver.close()
