@@ -28,6 +28,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--rounds", type=int, default=None, help="instead of minutes")
+    parser.add_argument("--kills", type=int, default=None, help="instead of minutes")
+    parser.add_argument("--nodes", type=int, default=1, help="servers side by side: 3, or 1")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of disturbances a round")
     parser.add_argument("--everything", action="store_true", help="each disturbance once a round")
     parser.add_argument("--folder", type=Path, default=None, help="where failing rounds are left")
@@ -42,9 +44,12 @@ def main() -> int:
     outcomes: list[Outcome] = []
     try:
         while True:
-            if asked.rounds is None and time.monotonic() - began > asked.minutes * 60:
+            counted = asked.rounds is not None or asked.kills is not None
+            if not counted and time.monotonic() - began > asked.minutes * 60:
                 break
             if asked.rounds is not None and len(outcomes) >= asked.rounds:
+                break
+            if asked.kills is not None and sum(each.kills for each in outcomes) >= asked.kills:
                 break
             seed = asked.seed + len(outcomes)
             outcomes.append(_played(seed, asked, folder / f"seed-{seed}", template))
@@ -61,7 +66,8 @@ def main() -> int:
 
 
 def _played(seed: int, asked: argparse.Namespace, folder: Path, template: Template) -> Outcome:
-    plan = everything(seed) if asked.everything else drawn(seed, asked.seconds)
+    nodes = asked.nodes
+    plan = everything(seed, nodes) if asked.everything else drawn(seed, asked.seconds, nodes)
     outcome = Round(plan, folder, template).play()
     verdict = outcome.verdict
     print(

@@ -33,7 +33,7 @@ SOCKET = ".s.PGSQL.5432"
 # As the embedded one, but small: the disk that it is on will be filled.
 SETTINGS = """
 shared_buffers = '32MB'
-max_connections = 30
+max_connections = 60
 max_wal_size = '64MB'
 min_wal_size = '32MB'
 max_locks_per_transaction = 256

@@ -7,7 +7,7 @@ receivers. Nothing here acts.
 import random
 from dataclasses import dataclass
 
-from tests.chaos.book import BOOKS
+from tests.chaos.book import books
 from tests.chaos.book.databases import FailedOver, StatementsCancelled
 from tests.chaos.book.disks import FilesMayNotGrow
 from tests.chaos.book.disturbance import Disturbance
@@ -32,20 +32,22 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a seed stands for. `followed`: with a standby; no step begins after `seconds`, if given."""
+    """What a seed stands for. `followed`: the database has a standby; no step begins after `seconds`, if
+    given. `nodes`: servers side by side."""
 
     seed: int
     followed: bool
     seconds: float | None
     hands: tuple[tuple[Step, ...], ...]
+    nodes: int = 1
 
 
-def drawn(seed: int, seconds: float) -> Plan:
+def drawn(seed: int, seconds: float, nodes: int = 1) -> Plan:
     """Draw a round of some `seconds`: as much as comes where nothing takes longer than it is left for."""
     chance = random.Random(seed)
     followed = chance.random() < FOLLOWED
     hands = []
-    for book, rest_s in zip(BOOKS, RESTS_S, strict=True):
+    for book, rest_s in zip(books(nodes), RESTS_S, strict=True):
         steps: list[Step] = []
         left = seconds
         while left > 0:
@@ -55,21 +57,21 @@ def drawn(seed: int, seconds: float) -> Plan:
         hands.append(steps)
     if followed:  # the standby is there to be needed, once
         hands[1].insert(len(hands[1]) // 2, _step(chance, [FailedOver], RESTS_S[1]))
-    return Plan(seed, followed, seconds, tuple(tuple(hand) for hand in hands))
+    return Plan(seed, followed, seconds, tuple(tuple(hand) for hand in hands), nodes)
 
 
-def everything(seed: int) -> Plan:
+def everything(seed: int, nodes: int = 1) -> Plan:
     """Draw a round that has each disturbance once, in an order and for times by the seed."""
     chance = random.Random(seed)
     hands = []
-    for book, rest_s in zip(BOOKS, RESTS_S, strict=True):
+    for book, rest_s in zip(books(nodes), RESTS_S, strict=True):
         kinds = list(book)
         chance.shuffle(kinds)
         shorter = (rest_s[0] * SHORTER, rest_s[1] * SHORTER)
         hands.append([_step(chance, [kind], shorter, short=True) for kind in kinds])
     # Before it the standby forbids some, see StatementsCancelled.
     hands[1].sort(key=lambda step: issubclass(step.kind, StatementsCancelled))
-    return Plan(seed, True, None, tuple(tuple(hand) for hand in hands))
+    return Plan(seed, True, None, tuple(tuple(hand) for hand in hands), nodes)
 
 
 def _may_come(kind: type[Disturbance], followed: bool) -> bool:

@@ -1,8 +1,8 @@
-"""The road to the database: forwards bytes to a socket file, slowly, cut, or not at all, as it is told.
+"""A road to the database, or between two servers: forwards bytes slowly, cut, or not at all, as it is told.
 
     python -m tests.chaos.proxy
 
-It knows nothing of PostgreSQL but which way statements and answers go.
+It knows nothing of what it carries but which way statements and answers go.
 """
 
 import json
@@ -88,7 +88,7 @@ class Proxy:
             _reset(client)
             return
         try:
-            database = await trio.open_unix_socket(self.road.target)
+            database = await self._reached()
         except OSError:
             _reset(client)
             return
@@ -100,6 +100,13 @@ class Proxy:
                 nursery.start_soon(self._pump, pair, DOWN, nursery.cancel_scope)
         finally:
             self._pairs.discard(pair)
+
+    async def _reached(self) -> trio.SocketStream:
+        """Connect to the target: a socket's file, or HOST:PORT."""
+        host, _, port = self.road.target.rpartition(":")
+        if host:
+            return await trio.open_tcp_stream(host, int(port))
+        return await trio.open_unix_socket(self.road.target)
 
     async def _pump(self, pair: Pair, way: str, ends: trio.CancelScope) -> None:
         source, sink = (pair.client, pair.database) if way == UP else (pair.database, pair.client)

@@ -74,7 +74,7 @@ class Round:
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o755)  # PostgreSQL, started by root, is another account
         with contextlib.ExitStack() as stack:
-            world = World(self.folder, self._template, self.plan.seed, stack)
+            world = World(self.folder, self._template, self.plan.seed, stack, self.plan.nodes)
             try:
                 self._run(world)
             except Exception as error:  # a round that cannot be played is told with its folder
@@ -156,8 +156,9 @@ class Round:
 
     def _healed(self, world: World) -> None:
         world.timeline.note("healed")
-        if not world.server.wait_ready(HEALED_S):
-            raise RuntimeError(f"not ready within {HEALED_S:g} s after all trouble")
+        for server in world.servers:
+            if not server.wait_ready(HEALED_S):
+                raise RuntimeError(f"{server.name} is not ready {HEALED_S:g} s after all trouble")
 
     def _drain(self, world: World) -> None:
         """Wait until nothing is left to do, and say what is if that does not come to be."""
@@ -183,8 +184,8 @@ class Round:
         if self._broken:
             return
         violations = self.outcome.verdict.violations
-        self.outcome.memory_mb = world.server.memory_mb()
-        self.outcome.descriptors = world.server.descriptors()
+        self.outcome.memory_mb = max(server.memory_mb() for server in world.servers)
+        self.outcome.descriptors = max(server.descriptors() for server in world.servers)
         if self.outcome.memory_mb > MEMORY_MB:
             violations.append(f"the server holds {self.outcome.memory_mb:.0f} MB")
         if self.outcome.descriptors > DESCRIPTORS:

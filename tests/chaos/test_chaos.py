@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.book import BOOKS
+from tests.chaos.book import BOOKS, books
 from tests.chaos.plan import drawn, everything
 from tests.chaos.round import Round
 from tests.chaos.world import make_template
 
 SEED = 6
+NODES = 3
 LEAST = 100  # events accepted: fewer would prove little
 
 
@@ -31,6 +32,15 @@ def test_every_promise_holds_whatever_is_disturbed(folder: Path) -> None:
     assert not outcome.verdict.violations, f"seed {SEED}, see {folder}"
     assert outcome.verdict.accepted > LEAST
     kinds = {kind.__name__ for book in BOOKS for kind in book}
+    assert outcome.disturbances.keys() == kinds - outcome.impossible
+
+
+def test_every_promise_holds_with_three_servers(folder: Path) -> None:
+    plan = everything(SEED, NODES)
+    outcome = Round(plan, folder / "round", make_template(folder / "template")).play()
+    assert not outcome.verdict.violations, f"seed {SEED}, see {folder}"
+    assert outcome.verdict.accepted > LEAST
+    kinds = {kind.__name__ for book in books(NODES) for kind in book}
     assert outcome.disturbances.keys() == kinds - outcome.impossible
 
 

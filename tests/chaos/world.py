@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.service import Service, call
+import asyncpg
+
+from bench.service import Service, call, free_port
 from tests.chaos.clock import set_clock
 from tests.chaos.cluster import Cluster, disk
 from tests.chaos.server import GRACE_S, POLL_S, READY_S, Exit, Server
@@ -53,7 +55,10 @@ class Timeline:
 class World:
     """What disturbances act on. `settings` are variables of the servers."""
 
-    def __init__(self, folder: Path, template: Template, seed: int, stack: ExitStack) -> None:
+    def __init__(
+        self, folder: Path, template: Template, seed: int, stack: ExitStack, nodes: int = 1
+    ) -> None:
+        """`nodes`: servers side by side, each reached by the others over a link that can be cut."""
         self.folder = folder
         self.seed = seed
         self.key = template.key
@@ -74,14 +79,18 @@ class World:
         self.receiver_port: int = self.receivers.ready["port"]
         stack.callback(lambda: self.receivers.kill())
         self.door = folder / "door"
-        self.server = self.new_server()
+        self.links: list[Tool] = []
+        stack.callback(self._end_links)
+        self.server = self.new_server() if nodes == 1 else self._new_node()
         self.server.start()
         self.open_door(self.server)
+        for _ in range(nodes - 1):
+            self._new_node().start()
 
     # --- servers
 
-    def new_server(self) -> Server:
-        """Return another server on the same database; it does not run yet."""
+    def new_server(self, **more: str) -> Server:
+        """Return another server on the same database, with `more` settings; it does not run yet."""
         number = len(self._servers)
         settings = {
             "ANGARIUM_DATABASE_URL": (
@@ -97,11 +106,39 @@ class World:
             "ANGARIUM_ACTOR_DELIVERIES": "64",
             "ANGARIUM_ENGINE_DELIVERIES": "150",
             "ANGARIUM_FILE_DISK_RESERVE": "0",  # the disk itself is to refuse
+            **more,
         }
         server = Server(f"server{number}", self.folder, self.folder / "data" / "of", settings)
         set_clock(server.offset_file, 0)
         self._servers.append(server)
         return server
+
+    def _new_node(self) -> Server:
+        """Return another server that stands by while one works."""
+        bind = f"127.0.0.1:{free_port()}"
+        link = Tool("proxy", target=bind)
+        self.links.append(link)
+        advertised = f"127.0.0.1:{link.ready['port']}"
+        return self.new_server(ANGARIUM_PEER_BIND=bind, ANGARIUM_PEER_ADVERTISE=advertised)
+
+    @property
+    def servers(self) -> list[Server]:
+        """The servers that are to run: of several side by side all, else the present one."""
+        return self._servers if self.links else [self.server]
+
+    def active_server(self) -> Server | None:
+        """Return the server that has the database; None where the database cannot say now."""
+        sql = """SELECT address FROM home_leases JOIN nodes ON nodes.id = process WHERE slot = 0"""
+        try:
+            found = [row[0] for row in self.rows(sql)]
+        except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            return None
+        ports = [f"127.0.0.1:{link.ready['port']}" for link in self.links]
+        return self._servers[ports.index(found[0])] if found else None
+
+    def pause(self, seconds: float) -> None:
+        """Let trouble last: its moment is the point, and nothing is waited for."""
+        time.sleep(seconds)
 
     def open_door(self, server: Server) -> None:
         """Let posters find this one from now on."""
@@ -191,6 +228,10 @@ class World:
         return self.rows(sql, *arguments)[0][0]
 
     # --- its end
+
+    def _end_links(self) -> None:
+        for link in self.links:
+            link.kill()
 
     def _end_servers(self) -> None:
         for server in self._servers:
