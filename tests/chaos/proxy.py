@@ -1,4 +1,4 @@
-"""A road to the database, or between two servers: forwards bytes slowly, cut, or not at all, as it is told.
+"""A road to the database or between servers: forwards bytes slowly, cut, or not at all, as it is told.
 
     python -m tests.chaos.proxy
 
