@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
-from engine.control.sessions import PREFIX as SESSION_PREFIX
+from engine.control.console import PREFIX as CONSOLE_PREFIX
+from engine.control.sessions import PREFIX as EMBED_PREFIX
 from engine.core.vocabulary import Environment, Scope
 from engine.model.errors import Refusal
 from engine.model.read_models import Credential, EnvironmentModel, Models, digest_of
 from engine.plans.plans import Plans, limits_of
 
+SESSION_PREFIXES = (EMBED_PREFIX, CONSOLE_PREFIX)
 WINDOW_S = (
     60  # limits are stated by the minute; a fixed window lets the reset be told to the second
 )
@@ -40,8 +42,8 @@ class Allowance:
 
 
 class Admission(Struct, frozen=True, gc=False):
-    """A caller who was let in. `digest` is that of the secret, by which it can be admitted again; an
-    embed session, whose token is in no table, has none."""
+    """A caller who was let in. `digest` is that of the secret, by which it can be admitted again; a
+    session, whose token is in no table, has none."""
 
     credential: Credential
     environment: EnvironmentModel | None
@@ -69,7 +71,7 @@ class AdmissionControl:
         last_use: MutableMapping[str, float] | None = None,
     ) -> None:
         """`stale`: whether what is known of keys may be older than is allowed; then nobody gets in.
-        `sessions`: what an embed session's token stands for at an instant. `last_use` takes the instant
+        `sessions`: what a session's token stands for at an instant. `last_use` takes the instant
         of each key's last use, by the key's id."""
         self._sessions = sessions
         self._last_use: MutableMapping[str, float] = {} if last_use is None else last_use
@@ -107,7 +109,7 @@ class AdmissionControl:
             raise self._outdated()
         now = self._now()
         secret = self._secret(authorization)
-        if secret.startswith(SESSION_PREFIX):
+        if secret.startswith(SESSION_PREFIXES):
             digest, credential = b"", self._sessions(secret, now)
         else:
             digest = digest_of(secret)

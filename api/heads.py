@@ -20,6 +20,7 @@ from api.routes import Route
 from api.routing import allowed_by_rule, allowed_of_server
 from api.services import Services
 from api.table import ROUTES
+from api.web import web_files
 from engine.model.errors import Refusal
 
 _NO_BODY = frozenset({204, 304})
@@ -40,6 +41,7 @@ class Heads:
         self._services = services
         self._adapter = url_map.bind("")
         self._routes = {f"{route.method} {route.path}": route for route in routes}
+        self._web = web_files()
         self._allowed = allowed_by_rule(routes)
         self._every = allowed_of_server(self._allowed)
 
@@ -51,6 +53,9 @@ class Heads:
         `path` is as it came, percent-encoded.
         """
         asked = method.decode("ascii")
+        page = self._web.answer(asked, path, fields, request_id)
+        if page is not None:
+            return self._told(page, request_id)
         try:
             found = self._find(asked, unquote(path.decode("ascii")), request_id)
             if not isinstance(found, Route):

@@ -13,6 +13,7 @@ from api.shares import ControlShares
 from engine.actors.reports import DestinationReport, Totals
 from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
+from engine.control.console import ConsoleTokens
 from engine.control.customers import CustomerCommands
 from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
@@ -101,6 +102,7 @@ class Services:
     keys: KeyCommands
     last_use: LastUse
     sessions: SessionCommands
+    console: ConsoleTokens
     workspace_settings: SettingsCommands
     portal_url: str | None  # where the end-customers' portal is
     dead_letters: DeadLetterCommands

@@ -28,7 +28,11 @@ def welcome(settings: Settings, port: int, first_keys: Sequence[NewKey]) -> str:
         ]
     if port:
         demo = " ".join([_program(), "demo", *_elsewhere(settings, bind)])
-        lines += [f"Angarium listens on {url} ({url}/docs)", f"Next, in another terminal: {demo}"]
+        lines += [
+            f"Angarium listens on {url} ({url}/docs)",
+            f"The console, which takes a key: {url}/console",
+            f"Next, in another terminal: {demo}",
+        ]
     return "\n".join(lines)
 
 

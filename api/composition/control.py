@@ -8,6 +8,8 @@ from api.composition.delivery import DeliveryParts
 from api.composition.keyring import Keyring
 from api.composition.routing import routing_of
 from engine.control.commands import CommandQueue
+from engine.control.console import PURPOSE as CONSOLE
+from engine.control.console import ConsoleTokens
 from engine.control.customers import QuotaCheck
 from engine.control.keys import KeyCommands
 from engine.control.last_use import LastUse
@@ -49,7 +51,8 @@ class ControlParts(DeliveryParts):
         self.writer = ConfigurationWriter(self.commands, self.projection, self.identity, now)
         self.loader = Loader(self.tables, self.projection, self.commands)
         self.tokens = SessionTokens(box.derived(PURPOSE), self.models)
-        self.keyring = Keyring(self, box, self.tokens, self.loader)
+        self.console = ConsoleTokens(box.derived(CONSOLE), self.models)
+        self.keyring = Keyring(self, box, self.tokens, self.console, self.loader)
         self.changes = Changes(bridge, self._changed, self.keyring.reload)
         self.freshness = Freshness(lambda: self.changes.confirmed_at)
         self.quotas = QuotaCheck(self.tables.customers, self.models, self.plans)

@@ -87,6 +87,7 @@ def services_of(
         keys=server.keys,
         last_use=server.last_use,
         sessions=SessionCommands(Accounts(server.bridge.pool), server.tokens, server.writer),
+        console=server.console,
         workspace_settings=SettingsCommands(tables.settings, server.writer),
         portal_url=server.settings.portal_url,
         dead_letters=dead_letters,

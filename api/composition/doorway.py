@@ -12,6 +12,8 @@ from api.door.front import FrontDoor
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.table import docs_html
+from api.web import web_files
+from engine.control.console import session_reader
 from engine.ingest.ingest import Ingest
 from engine.ingest.uploads import Uploads
 from engine.submission.key_lookup import KeyLookup
@@ -24,13 +26,14 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
     # The pages, before anybody asks for them. They take 150 ms of CPU: on the loop or in a thread, the
     # first caller's request would hold up every tenant.
     docs_html()
+    web_files()
     settings, models, now = server.settings, server.models, server.clock.now
     admission = AdmissionControl(
         models,
         now,
         server.plans,
         lambda: server.freshness.stale,
-        sessions=server.tokens.credential,
+        sessions=session_reader(server.tokens, server.console),
         last_use=server.last_use.seen,
     )
     submit = logged(server.intake.submit)

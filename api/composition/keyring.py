@@ -4,6 +4,9 @@ import structlog
 import trio
 
 from api.composition.delivery import DeliveryParts
+from engine.control.console import PURPOSE as CONSOLE
+from engine.control.console import TTL_S as CONSOLE_TTL_S
+from engine.control.console import ConsoleTokens
 from engine.control.loading import Loader
 from engine.control.sessions import PURPOSE as SESSIONS
 from engine.control.sessions import TTL_MOST_S, SessionTokens
@@ -19,15 +22,21 @@ class Keyring:
     """Owner of the box of a server, and of what is derived from it."""
 
     def __init__(
-        self, base: DeliveryParts, box: SecretBox, tokens: SessionTokens, loader: Loader
+        self,
+        base: DeliveryParts,
+        box: SecretBox,
+        tokens: SessionTokens,
+        console: ConsoleTokens,
+        loader: Loader,
     ) -> None:
         self._base = base
         self._tokens = tokens
+        self._console = console
         self._loader = loader
         self._box = box
         self._limit = trio.CapacityLimiter(1)
         self.changed = trio.Event()  # renewed whenever the keys were read
-        self._signed_for_s = max(TTL_MOST_S, base.settings.file_url_lifetime)
+        self._signed_for_s = max(CONSOLE_TTL_S, TTL_MOST_S, base.settings.file_url_lifetime)
 
     @property
     def ids(self) -> tuple[bytes, ...]:
@@ -44,6 +53,7 @@ class Keyring:
         except SecretBoxError as error:
             log.warning("master_key.unreadable", error=str(error))
         self._tokens.keys.use(box.derived(SESSIONS))
+        self._console.keys.use(box.derived(CONSOLE))
         base.hops.use(box.derived(HOPS))
         base.carrying.urls.keys.use(box.derived(FILE_URLS))
         await master_keys.tell(

@@ -43,6 +43,7 @@ is sent.",
     "Customers": "The accounts of customers: what their embed sessions may use, and what they have.",
     "Workspace": "What holds in all environments: how customers' portals look, what customers may do.",
     "Embed": "Short-lived sessions for an end-customer's browser, and what its portal needs.",
+    "Console": "Sessions of the operators' console: tokens that stand for an API key in a browser.",
     "Auth": "What a credential stands for.",
     "Service": "What is told to anybody, without a credential.",
 }

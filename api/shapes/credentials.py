@@ -35,6 +35,15 @@ class ApiKeyWithSecret(ApiKey):
     secret: str
 
 
+class ConsoleSession(TypedDict):
+    """A console session."""
+
+    token: Annotated[str, told("angcs_..., for the console, as a bearer token.")]
+    expiresAt: Timestamp
+    environments: list[Word[Environment]]
+    scope: ScopeName
+
+
 class EmbedSession(TypedDict):
     """An embed session."""
 

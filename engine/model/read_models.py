@@ -5,6 +5,7 @@ commit and before its answer; other processes' writes arrive by notification. No
 """
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
@@ -54,6 +55,7 @@ class Credential(Struct, frozen=True, kw_only=True):
     scope: Scope
     expires_at: float | None = None  # of this secret, in seconds since the epoch
     customer: SessionCustomer | None = None
+    session: bytes = b""  # of a console session, by which its key's rights came: what is its own
 
 
 class RuleModel(Struct, frozen=True, kw_only=True):
@@ -172,6 +174,14 @@ class Models:
     def has_key(self, key_id: str) -> bool:
         """Return True if a key has a secret that lets somebody in."""
         return key_id in self._digests_of
+
+    def credential_of(self, key_id: str, now: float) -> Credential | None:
+        """Return the credential of a key's present secret, None where the key has ended."""
+        known = [self._credentials[digest] for digest in self._digests_of.get(key_id, ())]
+        known.sort(key=lambda each: math.inf if each.expires_at is None else each.expires_at)
+        if not known or (known[-1].expires_at or math.inf) <= now:
+            return None
+        return known[-1]
 
     def credential(self, secret: bytes, now: float) -> Credential | None:
         """Return the credential of `secret` at `now`, None if it is unknown or has expired."""

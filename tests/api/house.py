@@ -34,6 +34,8 @@ from engine.actors.mailbox import Ordered, Resumed
 from engine.actors.reports import AT_REST, DestinationReport, Totals
 from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
+from engine.control.console import PURPOSE as CONSOLE
+from engine.control.console import ConsoleTokens, session_reader
 from engine.control.customers import CustomerCommands, QuotaCheck
 from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
@@ -383,11 +385,12 @@ class House:
         self.plans = Plans(self.models, overridden(BUILT_IN, control_limit))
         self.last_use = LastUse(self.tables.keys, now)
         self.tokens = SessionTokens(box.derived(PURPOSE), self.models)
+        self.console = ConsoleTokens(box.derived(CONSOLE), self.models)
         self.admission = AdmissionControl(
             self.models,
             now,
             self.plans,
-            sessions=self.tokens.credential,
+            sessions=session_reader(self.tokens, self.console),
             last_use=self.last_use.seen,
         )
         self.ingestion = Ingestion(
@@ -437,6 +440,7 @@ class House:
             ),
             keys=self.keys,
             last_use=self.last_use,
+            console=self.console,
             sessions=SessionCommands(
                 Accounts(self.bridge.pool),
                 self.tokens,

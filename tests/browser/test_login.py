@@ -17,6 +17,18 @@ def test_a_key_opens_the_overview_and_is_kept_nowhere(
         window.search()
 
 
+def test_the_service_itself_serves_the_console(browser: Window, town: Town) -> None:
+    with browser.another(town.house.url) as window:
+        window.sign_in(town.house.key)
+        page = window.page
+        assert page.get_by_role("heading", level=1).inner_text() == "Overview"
+        assert page.evaluate("sessionStorage.getItem('angarium.session')").count("angcs_") == 1
+        page.reload()
+        page.get_by_role("heading", name="Overview").wait_for()
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_label("API key").wait_for()
+
+
 def test_an_unknown_key_is_refused_with_the_reason(browser: Window, front: Front) -> None:
     with browser.another(front.url) as window:
         page = window.page

@@ -33,6 +33,7 @@ BACKUP_OLD_DAYS = 7  # who has a backup job has it run daily: so it has failed f
 # Variables of the name that neither the settings nor the commands over HTTP read.
 OTHER_VARIABLES = frozenset(
     {
+        PREFIX + "SCREENSHOTS",  # where the browser tests keep pictures of the pages
         PREFIX + "BENCH_BASE",  # `bench run against`: the tree that is compared with
         PREFIX + "ADVISORIES_URL",  # `make audit`: a mirror of the advisories
     }

@@ -1,0 +1,72 @@
+"""Console sessions: an API key becomes a token for a browser's tab."""
+
+from api import shapes
+from api.call import Call
+from api.routes import READ, Embed, Repeat, Route
+from api.shapes.credentials import ConsoleSession
+from engine.core.vocabulary import Environment
+from engine.model.errors import Refusal
+from engine.model.instants import iso
+from engine.model.words import SCOPES, word
+
+TAG = "Console"
+
+
+async def create(call: Call) -> ConsoleSession:
+    """Open a session for the key that asks. Raises Refusal 403 for a session: it cannot be prolonged."""
+    credential = call.admitted.credential
+    if credential.session:
+        raise Refusal("forbidden", "a console session opens no other one: sign in with the key")
+    services = call.services
+    opened = services.console.open(credential.key_id, services.now())
+    own = credential.environment
+    return {
+        "token": opened.token,
+        "expiresAt": iso(opened.expires_at_ms),
+        "environments": [word(each) for each in ([own.name] if own else Environment)],
+        "scope": SCOPES[credential.scope],
+    }
+
+
+async def delete(call: Call) -> shapes.Success:
+    """End the session that asks; a key, which is none, lives on."""
+    credential = call.admitted.credential
+    if credential.session:
+        call.services.console.end(credential)
+    return {"success": True}
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/console/sessions",
+        name="createConsoleSession",
+        summary="Open a console session",
+        description="A token of 12 hours with the rights of the key that asks, for the console in a "
+        "browser's tab. It ends with its key.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.REFUSED,
+        in_grace=False,  # else a former secret would get the rights of the present one
+        handler=create,
+        action=True,
+        repeat=Repeat.FREELY,
+        status=201,
+        environment=False,
+    ),
+    Route(
+        method="DELETE",
+        path="/console/sessions",
+        name="deleteConsoleSession",
+        summary="End the console session that asks",
+        description="A request with an API key ends nothing. Other nodes refuse the token "
+        "when its time is over.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=delete,
+        action=True,
+        repeat=Repeat.FREELY,
+        environment=False,
+    ),
+)

@@ -1,0 +1,135 @@
+"""The console's files: a page that any address of the console gets, and the assets that it loads.
+
+The files of the folder `web` are read once. Assets lie below a digest of them all, so a browser keeps
+them for good, and a new version has new addresses. Nothing here awaits.
+"""
+
+import gzip
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from api.answers import no_such_path, not_allowed
+from api.call import Answer
+
+FOLDER = Path(__file__).parents[1] / "web"
+CONSOLE = b"/console"
+ASSETS = b"/console/assets/"
+SESSIONS = b"/console/sessions"  # a route of the API
+KEPT = "public, max-age=31536000, immutable"  # a year: the address changes with the content
+# Of what a page may load: its own files and this API. What is not named is forbidden by `default-src`,
+# which `frame-ancestors`, `base-uri` and `form-action` do not fall back to.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+}
+_GZIP_LEVEL = 9  # once for each file, some 50 ms in all
+
+Fields = Sequence[tuple[bytes, bytes]]
+
+
+class _WebFile(Struct, frozen=True):
+    """A file as it is sent."""
+
+    content_type: str
+    body: bytes
+    zipped: bytes
+    tag: str  # its ETag
+
+
+class WebFiles:
+    """The files of one folder. Without the folder there are none, and no console."""
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        found = {
+            path.relative_to(folder).as_posix(): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.suffix in _TYPES and path.is_file()
+        }
+        digest = hashlib.sha256()
+        for name, body in found.items():
+            digest.update(b"%b\0%d\0%b" % (name.encode(), len(body), body))
+        self.digest = digest.hexdigest()[:16]
+        self._assets = {
+            f"{ASSETS.decode()}{self.digest}/{name}".encode(): _file(
+                _TYPES[Path(name).suffix], body
+            )
+            for name, body in found.items()
+        }
+        index = folder / "console" / "index.html"
+        self._page: _WebFile | None = None
+        if index.is_file():
+            text = index.read_text().replace("{assets}", f"{ASSETS.decode()}{self.digest}")
+            self._page = _file("text/html; charset=utf-8", text.encode())
+
+    def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
+        """Return the answer to a request for the console; None where it asks for something else.
+
+        `path` is as it came. `/` is the console for whoever takes HTML, which API clients do not say.
+        """
+        page = self._page
+        if page is None:
+            return None
+        if path == b"/":
+            return _to_console() if method in ("GET", "HEAD") and _takes_html(fields) else None
+        if path != CONSOLE and not path.startswith(CONSOLE + b"/"):
+            return None
+        if path == SESSIONS:
+            return None
+        if method not in ("GET", "HEAD"):
+            return not_allowed(method, ("GET", "HEAD"), request_id)
+        if not path.startswith(ASSETS):
+            return _sent(page, fields, "no-cache")
+        asset = self._assets.get(path)
+        return no_such_path(request_id) if asset is None else _sent(asset, fields, KEPT)
+
+
+@cache
+def web_files() -> WebFiles:
+    """Return the files that come with the program, read at the first call."""
+    return WebFiles()
+
+
+def _file(content_type: str, body: bytes) -> _WebFile:
+    zipped = gzip.compress(body, _GZIP_LEVEL, mtime=0)
+    return _WebFile(content_type, body, zipped, f'"{hashlib.sha256(body).hexdigest()[:16]}"')
+
+
+def _sent(file: _WebFile, fields: Fields, caching: str) -> Answer:
+    headers = [
+        ("Cache-Control", caching),
+        ("ETag", file.tag),
+        ("Vary", "Accept-Encoding"),
+        ("Content-Security-Policy", POLICY),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Referrer-Policy", "no-referrer"),
+    ]
+    if any(name == b"if-none-match" and file.tag.encode() in value for name, value in fields):
+        return Answer(304, body=b"", headers=tuple(headers))
+    if any(name == b"accept-encoding" and b"gzip" in value for name, value in fields):
+        headers.append(("Content-Encoding", "gzip"))
+        return Answer(200, body=file.zipped, content_type=file.content_type, headers=tuple(headers))
+    return Answer(200, body=file.body, content_type=file.content_type, headers=tuple(headers))
+
+
+def _takes_html(fields: Fields) -> bool:
+    return any(name == b"accept" and b"text/html" in value for name, value in fields)
+
+
+def _to_console() -> Answer:
+    return Answer(
+        302,
+        body=b"",
+        content_type="text/plain",
+        headers=(("Location", CONSOLE.decode()), ("Vary", "Accept")),
+    )

@@ -1,0 +1,140 @@
+"""The console's files at the door, and the sessions that stand for a key there."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from api.call import Answer
+from api.web import ASSETS, FOLDER, WebFiles
+from engine.control.console import TTL_S, ConsoleTokens
+from engine.core.vocabulary import Scope
+from engine.model.configuration import Tenant
+from tests.api.house import House
+
+HTML = [(b"accept", b"text/html,*/*;q=0.8")]
+
+
+def told(files: WebFiles, path: str, fields: list[tuple[bytes, bytes]] = HTML) -> Answer:
+    answer = files.answer("GET", path.encode(), fields, "an-id")
+    assert answer is not None, path
+    return answer
+
+
+@pytest.mark.parametrize(
+    "path", ["/console", "/console/dev/events/x", "/console/", "/console/assetsx"]
+)
+def test_each_address_of_the_console_is_the_page(path: str) -> None:
+    files = WebFiles()
+    answer = told(files, path)
+    assert answer.status == 200
+    assert isinstance(answer.body, bytes)
+    assert b"{assets}" not in answer.body
+    assert answer.body.count(f"/console/assets/{files.digest}/".encode()) > 5
+    headers = dict(answer.headers)
+    assert "require-trusted-types-for 'script'" in headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert headers["Cache-Control"] == "no-cache"
+
+
+def test_each_file_is_served_zipped_or_not_and_kept_for_good() -> None:
+    files = WebFiles()
+    names = [path for path in FOLDER.rglob("*.js") if path.is_file()]
+    assert len(names) > 20
+    for path in names:
+        address = f"/console/assets/{files.digest}/{path.relative_to(FOLDER).as_posix()}"
+        plain = told(files, address)
+        zipped = told(files, address, [(b"accept-encoding", b"br, gzip")])
+        assert plain.body == path.read_bytes() == gzip.decompress(zipped.body)  # type: ignore[arg-type]  # bytes
+        assert dict(zipped.headers)["Content-Encoding"] == "gzip"
+        assert "immutable" in dict(plain.headers)["Cache-Control"]
+        tag = dict(plain.headers)["ETag"]
+        again = told(files, address, [(b"if-none-match", tag.encode())])
+        assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "{assets}../../pyproject.toml",
+        "{assets}console/../../../pyproject.toml",
+        "{assets}console/%2e%2e/main.js",
+        "{assets}console/index.html",
+        "{assets}",
+        "/console/assets/0000000000000000/console/main.js",
+        "/console/assets/",
+    ],
+)
+def test_nothing_else_of_the_machine_is_a_file(path: str) -> None:
+    files = WebFiles()
+    assets = f"{ASSETS.decode()}{files.digest}/"
+    assert told(files, path.replace("{assets}", assets)).status == 404
+
+
+def test_the_first_address_is_the_console_for_browsers_alone(tmp_path: Path) -> None:
+    files = WebFiles()
+    assert dict(told(files, "/").headers)["Location"] == "/console"
+    assert files.answer("GET", b"/", [(b"accept", b"*/*")], "an-id") is None
+    assert files.answer("POST", b"/", HTML, "an-id") is None
+    refused = files.answer("POST", b"/console", HTML, "an-id")
+    assert refused is not None
+    assert refused.status == 405
+    assert files.answer("POST", b"/console/sessions", HTML, "an-id") is None
+    assert files.answer("GET", b"/consoles", HTML, "an-id") is None
+    assert WebFiles(tmp_path).answer("GET", b"/console", HTML, "an-id") is None
+
+
+async def test_a_session_has_the_rights_of_its_key_and_ends_with_it(
+    house: House, tenant: Tenant
+) -> None:
+    key = await house.key(tenant)
+    api = await house.caller(key)
+    opened = await api("POST", "/console/sessions", {})
+    assert opened.status == 201
+    assert opened.json["scope"] == "manage"
+    assert opened.json["environments"] == ["DEVELOPMENT"]
+    visit = await house.caller(opened.json["token"])
+    context = await visit("GET", "/auth/context")
+    assert context.json["keyId"] == (await api("GET", "/auth/context")).json["keyId"]
+    assert (await visit("POST", "/console/sessions", {})).status == 403  # none is prolonged
+    assert (await api("DELETE", "/console/sessions", {})).status == 200  # which ends nothing
+    assert (await api("GET", "/destinations")).status == 200
+    assert (await visit("GET", "/destinations")).status == 200
+    assert (await visit("DELETE", "/console/sessions", {})).status == 200
+    assert (await visit("GET", "/destinations")).status == 401
+
+
+async def test_a_session_of_a_revoked_key_has_ended(house: House, tenant: Tenant) -> None:
+    first, second = await house.key(tenant), await house.key(tenant)
+    api, other = await house.caller(first), await house.caller(second)
+    visit = await house.caller((await other("POST", "/console/sessions", {})).json["token"])
+    key = (await visit("GET", "/auth/context")).json["keyId"]
+    assert (await api("DELETE", f"/api-keys/{key}", {})).status == 200
+    assert (await visit("GET", "/destinations")).status == 401
+
+
+async def test_a_key_that_only_sends_events_opens_no_session(house: House, tenant: Tenant) -> None:
+    api = await house.caller(await house.key(tenant, scope=Scope.INGEST))
+    assert (await api("POST", "/console/sessions", {})).status == 403
+
+
+async def test_a_token_that_was_changed_or_is_too_old_lets_nobody_in(
+    house: House, tenant: Tenant
+) -> None:
+    await house.key(tenant)
+    api = await house.caller(await house.key(tenant))
+    key = (await api("GET", "/auth/context")).json["keyId"]
+    tokens: ConsoleTokens = house.console
+    token = tokens.open(key, 1_000.0).token.encode()
+    assert tokens.credential(token, 1_000.0 + TTL_S - 1) is not None
+    assert tokens.credential(token, 1_000.0 + TTL_S) is None
+    for place in range(len(b"angcs_"), len(token)):
+        changed = (
+            token[:place]
+            + (b"A" if token[place : place + 1] != b"A" else b"B")
+            + token[place + 1 :]
+        )
+        found = tokens.credential(changed, 1_000.0)
+        assert found is None or place == len(token) - 1  # whose last bits are no claims
+    assert tokens.credential(b"angcs_" + b"A" * 5_000, 0.0) is None
+    assert tokens.credential(b"angcs_\xff", 0.0) is None
