@@ -158,6 +158,7 @@ class Server(ControlParts):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.door.drain, deadline)
             nursery.start_soon(self.directory.drain, deadline)
+        self.trouble.sum_up()  # while an announcement can still enter
         with trio.move_on_at(max(deadline, trio.current_time() + OWN_EVENTS_S)):
             await self.own_events.wait_empty()
             await self.filter_failures.flush()
