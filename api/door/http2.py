@@ -199,7 +199,7 @@ class Http2Connection(Sending):
             return self._meddled(number, kind, frame)
         if kind != HEADERS or frame[4] != END_HEADERS or not self._spoken:
             return False
-        body = self._frames.body_behind(frame[5:9])
+        body = self._frames.find_body(frame[5:9])
         if (
             body is None
             or number <= self._h2.highest_inbound_stream_id
@@ -225,7 +225,7 @@ class Http2Connection(Sending):
             return False
         decoder.decoded = False
         cost = self._frames.cost
-        self._frames.take()
+        self._frames.take_body()
         self._debt += self._frames.cost
         self._frames.pay(cost + PAID_REQUEST + len(body) / PAID_BODY_BYTES)
         self._h2.open_direct(number, len(body))

@@ -50,7 +50,9 @@ requests = st.tuples(
     ),
     st.sampled_from(MORE),
     st.sampled_from([4, 4, 4, 5, 0x24, 0xC, 0]),
-    st.sampled_from(["whole", "whole", "whole", "parts", "padded", "trailers", "none", "again"]),
+    st.sampled_from(
+        ["whole", "whole", "whole", "late", "late", "parts", "padded", "trailers", "none", "again"]
+    ),
 )
 others = st.tuples(
     st.just("other"),
@@ -62,16 +64,20 @@ others = st.tuples(
 
 def sent(moves: list[tuple[object, ...]]) -> bytes:
     """Return the frames of a client that keeps its table as it should."""
-    encoder, number, data = hpack.Encoder(), 1, b""
+    encoder, number, data, late = hpack.Encoder(), 1, b"", b""
     for move in moves:
         match move:
             case "request", str(path), list(more), int(flags), str(how):
                 number += 2
                 fields = [(":method", "POST"), (":path", path), *FIELDS, *more]
-                data += head(number, flags, encoder.encode(fields)) + body(number, how, encoder)
+                data += head(number, flags, encoder.encode(fields))
+                if how == "late":
+                    late += body(number, how, encoder)
+                else:
+                    data += body(number, how, encoder)
             case "other", int(kind), int(back), int(size):
                 data += other(kind, max(number - 2 * back, 0), size)
-    return data
+    return data + late
 
 
 def head(number: int, flags: int, fields: bytes) -> bytes:
