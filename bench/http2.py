@@ -1,7 +1,7 @@
 """A program that measures ingestion over HTTP/2 against HTTP/1.1, at one server, in turns.
 
-Run `python -m bench.http2`: it prints requests a second and the server's CPU of each. It ends with 1 where
-HTTP/2 stays below its bar, and with 2 without h2load (Debian's package nghttp2-client), which makes the load.
+Run `python -m bench.http2`: it prints requests a second and the server's CPU of each. It ends with 1
+where HTTP/2 stays below its bar, and with 2 without h2load, which makes the load.
 """
 
 import json
