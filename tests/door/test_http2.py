@@ -33,6 +33,8 @@ from tests.door.house import (
     running,
 )
 from tests.door.http2_client import Http2Client
+from tests.door.test_http2_floods import FLOODS, MANY, flooded_by
+from tests.door.test_http2_smuggling import SETTING, frame
 from tests.patience import HANGS_S
 
 GOODBYE = b"\0\0\x08\7" + bytes(13)  # GOAWAY without an error
@@ -531,6 +533,22 @@ async def test_tls_speaks_http_2_by_alpn(
             assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 202
         big = await client.ask("POST", "/events/batch", HEADERS, b"x" * 3_000_000)
         assert big.status == 202
+
+
+@pytest.mark.parametrize("case", ["PING", "empty DATA", "CONTINUATION"])
+async def test_a_flood_through_tls_is_ended_like_any_other(
+    case: str, authority: trustme.CA, certificate: tuple[Path, Path]
+) -> None:
+    began, again = FLOODS[case]
+    opening = PREFACE + frame(SETTING, 0, 0) + began
+    async with open_house(tls=certificate) as house:
+        async with dial_tls(house, authority, "h2") as stream:
+            await flooded_by(stream, opening + again * MANY)
+        # Its neighbour is served.
+        async with dial_tls(house, authority, "h2") as stream:
+            client = Http2Client(stream)
+            await client.start()
+            assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 202
 
 
 async def test_a_large_answer_over_tls_waits_for_its_reader(

@@ -73,6 +73,11 @@ async def flooded(house: House, data: bytes) -> bytes:
     """Send without end, reading as a client does; return what was told until the connection ended."""
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
     house.streams.append(stream)
+    return await flooded_by(stream, data)
+
+
+async def flooded_by(stream: trio.abc.Stream, data: bytes) -> bytes:
+    """Do so over this connection."""
     told = bytearray()
     ended = trio.Event()
     async with trio.open_nursery() as nursery:

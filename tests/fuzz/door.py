@@ -11,6 +11,7 @@ CORPUS = Path(__file__).with_name("corpus")
 NAMES = (
     "address", "chunked", "configuration", "event", "file_url", "filter", "frames", "master_key",
     "multipart", "patterns", "plans", "query", "request", "response", "schema", "signature", "template",
+    "token",
 )  # fmt: skip
 
 

@@ -1,0 +1,69 @@
+"""Tokens of browsers, for customers and for the console: whatever else is sent, nobody is let in."""
+
+import base64
+from types import SimpleNamespace
+from typing import Any, cast
+
+from engine.control.console import PREFIX, ConsoleTokens, session_reader
+from engine.control.sessions import SessionTokens
+from engine.core.vocabulary import CredentialKind, Scope
+from engine.model.read_models import Credential, Models, SessionCustomer
+from tests.fuzz.door import Door
+
+NOW = 1_700_000_000.0
+ID = "01890000-0000-7000-8000-000000000000"
+KEYS = {b"keyidone": b"k" * 32, b"keyidtwo": b"l" * 32}
+_ENVIRONMENT = SimpleNamespace(workspace="w")
+_KEY = Credential(
+    kind=CredentialKind.API_KEY, key_id=ID, workspace="w", environment=None, scope=Scope.READ,
+)  # fmt: skip
+# What both readers ask of the models.
+_MODELS = cast(
+    Models,
+    SimpleNamespace(
+        environments={7: _ENVIRONMENT}, credential_of=lambda key, _now: _KEY if key == ID else None
+    ),
+)
+EMBED = SessionTokens(KEYS, _MODELS)
+CONSOLE = ConsoleTokens(KEYS, _MODELS)
+READ = session_reader(EMBED, CONSOLE)
+OTHERS = session_reader(
+    SessionTokens({b"keyidone": b"o" * 32}, _MODELS),
+    ConsoleTokens({b"keyidone": b"o" * 32}, _MODELS),
+)
+TOKENS = (
+    EMBED.sign(7, SessionCustomer(ID, "acme"), int(NOW * 1000) + 60_000).encode(),
+    CONSOLE.open(ID, NOW).token.encode(),
+)
+
+
+def check(data: bytes) -> None:
+    """A token lets somebody in exactly where it says what one of ours says, and only for its time."""
+    for own in TOKENS:
+        for token in (data, own[: len(data) % len(own)] + data, own + data):
+            genuine = _said(token) in {_said(each) for each in TOKENS}
+            assert (READ(token, NOW) is not None) == genuine
+            assert READ(token, NOW + 13 * 3600) is None
+            assert OTHERS(token, NOW) is None
+
+
+def _said(token: bytes) -> Any:
+    """Return a token's kind and bytes: the last character of base64 has bits that mean nothing."""
+    encoded = (
+        token.removeprefix(PREFIX) if token.startswith(PREFIX) else token.removeprefix(b"anges_")
+    )
+    try:
+        whole = base64.b64decode(encoded + b"=" * (-len(encoded) % 4), b"-_", validate=True)
+    except ValueError:
+        return None, token
+    return token.startswith(PREFIX), whole
+
+
+DOOR = Door(
+    "token",
+    check,
+    ("engine.control", "engine.model"),
+    (*TOKENS, PREFIX, b"anges_", TOKENS[0][:-1], TOKENS[1][:-1]),
+    (b"angcs_", b"anges_", b"=", b"-", b"_", b"+", b"/", b"\xff", b"A"),
+    largest=1_024,
+)
