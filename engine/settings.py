@@ -61,8 +61,8 @@ class Settings(BaseModel):
     )
     operations_bind: str | None = Field(
         None,
-        description="address and port of a second listener for /livez, /readyz and /process. It needs "
-        "no credential: keep it private. None: off",
+        description="address and port of a second listener for /livez, /readyz, /process and "
+        "/metrics. It needs no credential: keep it private. None: off",
     )
     peer_bind: str | None = Field(
         None,

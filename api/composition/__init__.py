@@ -18,6 +18,7 @@ from api.composition.doorway import door_of
 from api.composition.groups import ALWAYS, child
 from api.composition.operations import operate
 from api.composition.standby import Standby
+from api.door.front import FrontDoor
 from api.door.tls import watch
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
@@ -58,7 +59,7 @@ class Server(ControlParts):
         super().__init__(settings, bridge, box, embedded, self._address)
         self.stopping = False
         self._preparing = trio.CancelScope()
-        self.door = door_of(self, self.unready, listens=listens)
+        self.door: FrontDoor = door_of(self, self.unready, listens=listens)
         self.standby = None if settings.peer_bind is None else Standby(self, box)
         self.supervisor = Supervisor(self.children(), on_lost=self.bridge.cut)
 

@@ -17,6 +17,7 @@ from engine.intake.intake import Intake
 from engine.intake.intakes import Intakes
 from engine.outbound import OutboundSender
 from engine.ports import IntakeStore
+from engine.recording.measures import Measured
 from engine.recording.outcome_queue import OutcomeQueue
 from engine.recording.recorder import Recorder
 from engine.recording.settled_replays import SettledReplays
@@ -67,6 +68,7 @@ class DeliveryParts(Foundation):
         attempts = Attempts(settings.max_in_flight, outcomes.holds, script_limit=self.script_limit)
         settled_replays = SettledReplays()
         settle = bridge.connection(SETTLE, self.ownership.renew_settle)
+        self.measures = None if settings.operations_bind is None else Measured()
         self.recorder = Recorder(
             PostgresSettle(settle, self.ownership),
             outcomes,
@@ -76,6 +78,7 @@ class DeliveryParts(Foundation):
             totals=self.throughput,
             feed=self.feed,
             announcer=self.announcer,
+            measures=self.measures,
         )
         forgettable = Wake()
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))

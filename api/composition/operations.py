@@ -14,11 +14,14 @@ from hypercorn.config import Config
 from hypercorn.trio import serve
 from hypercorn.typing import ASGIFramework
 
+from api.metrics.exposition import Exposition
+
 if TYPE_CHECKING:
     from api.composition import Server
 
 CONNECTIONS = 32  # at a time: probes and a person or two
-HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+UNSTORED = (b"cache-control", b"no-store")
+READING = ("GET", "HEAD")
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -44,11 +47,12 @@ async def operate(
 
 
 class OperationsServer:
-    """The application: three documents."""
+    """The application: three documents, and metrics."""
 
     def __init__(self, server: "Server") -> None:
         self._server = server
         self._at_once = trio.CapacityLimiter(CONNECTIONS)
+        self._metrics = Exposition(server)
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -58,14 +62,20 @@ class OperationsServer:
         if scope["type"] != "http":
             raise ValueError("nothing but HTTP here")
         async with self._at_once:
-            status, document = self._answer(scope["method"], scope["path"])
-            body = orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
-            start = {"type": "http.response.start", "status": status, "headers": HEADERS}
+            if scope["path"] == "/metrics" and scope["method"] in READING:
+                accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
+                body, content_type = await self._metrics.text(accept)
+                status, headers = 200, [(b"content-type", content_type.encode()), UNSTORED]
+            else:
+                status, document = self._answer(scope["method"], scope["path"])
+                body = orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
+                headers = [(b"content-type", b"application/json"), UNSTORED]
+            start = {"type": "http.response.start", "status": status, "headers": headers}
             await send(start)
             await send({"type": "http.response.body", "body": body})
 
     def _answer(self, method: str, path: str) -> tuple[int, dict[str, Any]]:
-        if method not in ("GET", "HEAD"):
+        if method not in READING:
             return 405, {"error": "method_not_allowed"}
         if path == "/livez":
             return 200, {"status": "ok"}

@@ -26,6 +26,7 @@ from engine.ports import (
 from engine.ports.outage import Outage
 from engine.recording.feed import Feed
 from engine.recording.group import build_group
+from engine.recording.measures import Measured, measured
 from engine.recording.outcome_queue import OutcomeQueue, QueuedOutcome, SettlementOwner
 from engine.recording.settled_replays import SettledReplays
 from engine.recording.throughput import Counts, counts_of
@@ -88,8 +89,10 @@ class Recorder:
         totals: Counting | None = None,
         feed: Feed | None = None,
         announcer: Announcing | None = None,
+        measures: Measured | None = None,
     ) -> None:
-        """`relieved` is called once `outcomes` holds fewer workspaces."""
+        """`relieved` is called once `outcomes` holds fewer workspaces. `measures`: where outcomes are
+        counted for monitoring, if they are."""
         self._store = store
         # A group that is full gathers for nothing.
         self._enough = min(LINGER_OUTCOMES, outcomes.group)
@@ -100,6 +103,7 @@ class Recorder:
         self._totals = totals
         self._feed = feed
         self._announcer = announcer
+        self._measures = measures
         self._marks: dict[str, BacklogMark] = {}
         self._snapshots: dict[str, SnapshotWrite] = {}
         self._wake = trio.Event()
@@ -251,6 +255,7 @@ class Recorder:
         group.now_ms = int(self._now() * 1000)
         # Beside the statement's arguments: when it has ended these records have left the caches.
         counts = counts_of(group.settlements)
+        found = None if self._measures is None else measured(group.settlements)
 
         async def write(again: bool) -> None:
             group.again = again
@@ -269,7 +274,7 @@ class Recorder:
         self._settlements += len(taken)
         marks.clear()
         snapshots.clear()
-        self._tell(taken, reports=self._reports(group, counts))
+        self._tell(taken, reports=self._reports(group, counts, found))
 
     def _give_up(
         self,
@@ -295,13 +300,15 @@ class Recorder:
         self._tell(taken, error)
 
     def _reports(
-        self, group: SettleGroup, counts: Mapping[int, Counts]
+        self, group: SettleGroup, counts: Mapping[int, Counts], found: Measured | None
     ) -> list[Callable[[], None]]:
         """Return the calls that tell those who look on what is durable now."""
         reports: list[Callable[[], None]] = []
         announcer = self._announcer
         if self._totals is not None:
             reports.append(partial(self._totals.settled, counts))
+        if self._measures is not None and found is not None:
+            reports.append(partial(self._measures.add, found))
         if self._feed is not None and self._feed.followed:
             reports.append(partial(self._feed.settled, group.settlements))
         if announcer is None:

@@ -66,6 +66,7 @@ class Throughput:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._seconds: deque[tuple[int, dict[int, Counts]]] = deque()  # the latest last
+        self.totals: dict[int, Counts] = {}  # since the start, by environment
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
         """Count a group of events that are durable now, but those that were `lost` to earlier ones and
@@ -78,12 +79,14 @@ class Throughput:
         present = self._present()
         for environment, number in counts.items():
             self._of(present, environment).accepted += number
+            self._of(self.totals, environment).accepted += number
 
     def settled(self, counts: Mapping[int, Counts]) -> None:
         """Count what a group of outcomes that are durable now came to, by environment."""
         present = self._present()
         for environment, each in counts.items():
             self._of(present, environment).add(each)
+            self._of(self.totals, environment).add(each)
 
     def last(self, environment: int) -> tuple[Counts, list[Point]]:
         """Return the sums and the seconds of the last 60, of which the present one is the last."""

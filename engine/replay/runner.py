@@ -86,7 +86,7 @@ class ReplayRunner:
         self._accepted = accepted
         self._seen = accepted()
         self._live_until = 0.0  # on trio's clock
-        self._jobs: dict[str, RunningJob] = {}
+        self.jobs: dict[str, RunningJob] = {}  # under way here
         self._rests = Rests()
         self._queued = QueuedReplays()
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
@@ -101,14 +101,14 @@ class ReplayRunner:
 
     def per_second(self, job: str) -> float | None:
         """Return how many of a job's deliveries end in a second lately, None where it is not known."""
-        running = self._jobs.get(job)
+        running = self.jobs.get(job)
         return None if running is None else running.meter.per_second
 
     # --- the loop
 
     async def run(self) -> None:
         """Run jobs until cancelled."""
-        self._jobs.clear()
+        self.jobs.clear()
         self._queued = QueuedReplays()
         while True:
             try:
@@ -132,38 +132,38 @@ class ReplayRunner:
                 await self._wake.wait()
 
     def _pause_s(self) -> float:
-        paced = any(running.job.rate_per_second is not None for running in self._jobs.values())
+        paced = any(running.job.rate_per_second is not None for running in self.jobs.values())
         if paced:
             return SPAN_S / 2
-        return TICK_S if self._jobs else IDLE_S
+        return TICK_S if self.jobs else IDLE_S
 
     async def _look(self) -> None:
         """Take up new jobs, drop jobs that have ended, pause and resume."""
         self._look_at = trio.current_time() + TICK_S
-        found = {job.id: job for job in await self._store.unfinished(self._jobs.keys())}
-        for gone in self._jobs.keys() - found.keys():
-            del self._jobs[gone]
+        found = {job.id: job for job in await self._store.unfinished(self.jobs.keys())}
+        for gone in self.jobs.keys() - found.keys():
+            del self.jobs[gone]
             self._hear()
             withdraw(gone, self._queued, self._actors)
         self._rests.keep(found)
         legs: Counter[int] = Counter()
-        for running in self._jobs.values():
+        for running in self.jobs.values():
             legs[running.job.environment] += running.size
         for job in found.values():
             await trio.lowlevel.checkpoint()
             if self._rests.job_rests(job.id, trio.current_time()):
                 continue
-            present = self._jobs.get(job.id)
+            present = self.jobs.get(job.id)
             if present is None:
                 if legs[job.environment] >= LEGS_MOST:
                     continue
-                running = self._jobs[job.id] = await self._taken_up(job)
+                running = self.jobs[job.id] = await self._taken_up(job)
                 legs[job.environment] += running.size
             else:
                 running = present
                 running.renew(job)
                 if running.lost:
-                    running = self._jobs[job.id] = await self._taken_up(running.job)
+                    running = self.jobs[job.id] = await self._taken_up(running.job)
             running.meter.tick(trio.current_time())
             if job.status is not ReplayStatus.PENDING:
                 await self._stand(running)
@@ -185,14 +185,14 @@ class ReplayRunner:
         settlements = self._settled.take()
         self._queued.settled(settlements, trio.current_time())
         for each in settlements:
-            running = self._jobs.get(each.delivery.replay_job or "")
+            running = self.jobs.get(each.delivery.replay_job or "")
             if running is not None:
                 running.heard(each)
 
     async def _round(self) -> bool:
         """Do one step of each job; return True if there is more to do at once."""
         worked, at = False, trio.current_time()
-        for running in in_turn(self._jobs.values()):
+        for running in in_turn(self.jobs.values()):
             await trio.lowlevel.checkpoint()  # one without anything to do awaits nothing
             self._hear()
             job, began = running.job, trio.current_time()
@@ -225,10 +225,10 @@ class ReplayRunner:
     def _rest(self, job: ReplayJob, took_s: float) -> None:
         """Rest after a long step: other environments have their time, then the environment's other
         jobs."""
-        if any(each.job.environment != job.environment for each in self._jobs.values()):
+        if any(each.job.environment != job.environment for each in self.jobs.values()):
             self._rests.took(job.environment, took_s, trio.current_time())
-        if job.id in self._jobs:
-            self._jobs[job.id] = self._jobs.pop(job.id)
+        if job.id in self.jobs:
+            self.jobs[job.id] = self.jobs.pop(job.id)
 
     async def _give_up(self, running: RunningJob, reason: str) -> None:
         self._end(await self._store.fail(running.job, reason, self._now_ms()))
@@ -261,7 +261,7 @@ class ReplayRunner:
             running.lost = True
             return False
         if job.dry_run:
-            del self._jobs[job.id]
+            del self.jobs[job.id]
             return False
         running.began(now_ms)
         return True
@@ -282,7 +282,7 @@ class ReplayRunner:
 
     def _end(self, job: ReplayJob | None) -> None:
         if job is not None:
-            self._jobs.pop(job.id, None)
+            self.jobs.pop(job.id, None)
             self.finished(job)
 
     def finished(self, job: ReplayJob) -> None:

@@ -4,7 +4,11 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from api.metrics.declared import METRICS
 from bench.programs import ROOT, free_port
 from tests.patience import HANGS_S
 from tests.process.conftest import _folder, open_house
@@ -54,9 +58,31 @@ def test_operations_are_told_at_an_address_of_their_own(furnished: House) -> Non
         told = beside.ask("GET", "/process").body
         assert {"loop", "door", "children"} <= set(told)
         assert "door" in {child["name"] for child in told["children"]}
+        assert house.post("metrics")
+        written = _metrics(bind)
+        assert written[("angarium_ready", "")] == 1
+        assert sum(value for (name, _), value in written.items() if "events_accepted" in name) == 1
+        assert {each.series for each in METRICS if not each.labels and each.read} <= {
+            name for name, _ in written
+        }
+        assert house.ask("GET", "/metrics").status == 404
         assert [_status(beside, path) for path in ("/events", "/docs", "/")] == [404] * 3
         assert beside.ask("POST", "/readyz").status == 405
         assert house.ask("GET", "/process").status == 404  # callers are told nothing of it
+
+
+def _metrics(bind: str) -> dict[tuple[str, str], float]:
+    """Return all samples that the address has, by name and labels."""
+    request = urllib.request.Request(
+        f"http://{bind}/metrics", headers={"accept": "application/openmetrics-text; version=1.0.0"}
+    )
+    with urllib.request.urlopen(request) as answer:
+        text = answer.read().decode()
+    return {
+        (sample.name, str(sample.labels or "")): sample.value
+        for family in text_string_to_metric_families(text)  # type: ignore[no-untyped-call]  # the library has no types here
+        for sample in family.samples
+    }
 
 
 def _status(house: House, path: str) -> int:

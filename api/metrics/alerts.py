@@ -1,0 +1,109 @@
+"""The alert rules: what an operator is to be told of, each with what to do."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+
+class Alert(Struct, frozen=True):
+    """One rule. `since`: how long `when` (PromQL) has to hold before it fires."""
+
+    name: str
+    when: str
+    since: str
+    severity: str
+    says: str
+    then: str
+
+
+ALERTS: Sequence[Alert] = (
+    Alert(
+        "AngariumDown",
+        'up{job="angarium"} == 0',
+        "1m",
+        "critical",
+        "Prometheus cannot read the metrics of {{ $labels.instance }}.",
+        "Scrape whether the server runs, and at its log.",
+    ),
+    Alert(
+        "AngariumNotReady",
+        "angarium_ready == 0",
+        "1m",
+        "critical",
+        "{{ $labels.instance }} is not ready.",
+        "GET /readyz names the reasons.",
+    ),
+    Alert(
+        "AngariumCommitsStalled",
+        "max by (instance, kind) (angarium_commit_stalled) == 1",
+        "30s",
+        "critical",
+        "PostgreSQL does not commit {{ $labels.kind }}.",
+        "Scrape at PostgreSQL: is it up, is its disk full, does a lock hold everything up?",
+    ),
+    Alert(
+        "AngariumEventsRefused",
+        "rate(angarium_intake_refused_total[5m]) > 0",
+        "5m",
+        "warning",
+        "Events are refused with 503, because too many wait for their commit.",
+        "Compare the rate of angarium_events_accepted_total with what PostgreSQL can commit.",
+    ),
+    Alert(
+        "AngariumLagging",
+        "histogram_quantile(0.9, sum by (le) (rate(angarium_delivery_lag_seconds_bucket[10m]))) > 60",
+        "10m",
+        "warning",
+        "A tenth of the deliveries arrives more than a minute after its event.",
+        "Find the destinations with the most work: angarium_destination_pending, or the console.",
+    ),
+    Alert(
+        "AngariumBacklogGrows",
+        "sum(angarium_deliveries_pending) > 10000 "
+        "and deriv(sum(angarium_deliveries_pending)[30m:1m]) > 0",
+        "30m",
+        "warning",
+        "More than 10,000 deliveries wait, and they become more.",
+        "Raise the concurrency of slow destinations, or disable those that fail.",
+    ),
+    Alert(
+        "AngariumDeadLetters",
+        "sum by (workspace, environment) (increase(angarium_deliveries_dead_lettered_total[15m])) > 100",
+        "0m",
+        "warning",
+        "More than 100 deliveries of {{ $labels.workspace }} became dead letters within 15 minutes.",
+        "angarium dlq list shows them by cause; retry them when the receiver is well.",
+    ),
+    Alert(
+        "AngariumDestinationFailing",
+        "angarium_destination_failing == 1",
+        "30m",
+        "warning",
+        "{{ $labels.name }} ({{ $labels.destination }}) has failed for half an hour.",
+        "Its health in the console, or angarium destinations health, names the error.",
+    ),
+    Alert(
+        "AngariumLoopHeld",
+        "increase(angarium_loop_long_steps_total[5m]) > 10",
+        "5m",
+        "warning",
+        "Steps of the event loop of {{ $labels.instance }} take too long.",
+        "The log names each with its work and its workspace (loop.long_step).",
+    ),
+    Alert(
+        "AngariumComponentRestarts",
+        "increase(angarium_component_restarts_total[15m]) > 0",
+        "0m",
+        "warning",
+        "The component {{ $labels.component }} of {{ $labels.instance }} has restarted.",
+        "The log has the error. Please report it.",
+    ),
+    Alert(
+        "AngariumDescriptorsScarce",
+        "angarium_receiver_descriptors / angarium_receiver_descriptors_limit > 0.9",
+        "5m",
+        "warning",
+        "Connections to receivers have nearly all file descriptors that they may have.",
+        "Raise the process's limit of open files (ulimit -n).",
+    ),
+)

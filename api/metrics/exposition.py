@@ -1,0 +1,83 @@
+"""The text of `GET /metrics`: every metric of the list, in the format that the scraper asks for.
+
+Families are written one by one, and others have their turn between two of them.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import trio
+from prometheus_client import GCCollector, ProcessCollector
+from prometheus_client.core import (
+    CollectorRegistry,
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.core import Metric as Family
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from api.metrics.declared import METRICS
+from api.metrics.reading import Labels, Metric, buckets_of
+from api.metrics.scrape import Scrape
+
+if TYPE_CHECKING:
+    from api.composition import Server
+
+END = b"# EOF\n"  # of OpenMetrics
+
+
+class _One(CollectorRegistry):
+    """A registry of one family, as the library's writers want it."""
+
+    def __init__(self, family: Family) -> None:
+        super().__init__()
+        self._family = family
+
+    def collect(self) -> Iterable[Family]:
+        """Return it."""
+        return (self._family,)
+
+
+class Exposition:
+    """Owner of the environments that have labels of their own."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+        self._named: dict[int, Labels] = {}
+        own = CollectorRegistry()
+        self._process: tuple[Collector, ...] = (ProcessCollector(registry=None), GCCollector(own))
+        self._turn = trio.Lock()  # scrapes come one after another
+
+    async def text(self, accept: str) -> tuple[bytes, str]:
+        """Return the text and its content type, for a request with this `Accept`."""
+        write, content_type = choose_encoder(accept)
+        parts: list[bytes] = []
+        async with self._turn:
+            scrape = Scrape(self._server, self._named)
+            await scrape.take()
+            for metric in METRICS:
+                parts.append(write(_One(family_of(metric, scrape))))
+                await trio.lowlevel.checkpoint()
+            parts += (
+                write(_One(family)) for collector in self._process for family in collector.collect()
+            )
+        if not parts[0].endswith(END):
+            return b"".join(parts), content_type
+        return b"".join(part.removesuffix(END) for part in parts) + END, content_type
+
+
+def family_of(metric: Metric, scrape: Scrape) -> Family:
+    """Return a metric's samples, as the library has them."""
+    if metric.histogram is not None:
+        found = metric.histogram(scrape.measured)
+        family = HistogramMetricFamily(metric.name, metric.help)
+        family.add_metric([], buckets_of(found), found.sum_ms / 1000)
+        return family
+    assert metric.read is not None, metric.name
+    kind = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
+    plain = kind(metric.name, metric.help, labels=metric.labels)
+    for labels, value in metric.read(scrape):
+        plain.add_metric(labels, float(value))
+    return plain

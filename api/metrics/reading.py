@@ -1,0 +1,142 @@
+"""What a metric is, and the readers of metrics: each returns samples from a look at the server.
+
+Readers look at counters that exist anyway, so that a metric costs nothing between two scrapes.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import accumulate
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from api.door.front import DoorStatistics
+from engine.actors.reports import DirectoryStatistics
+from engine.core.counters import BOUNDS_MS
+from engine.intake.group import IntakeStatistics
+from engine.model.words import word
+from engine.recording.measures import Histogram, Measured
+from engine.transforms.pool import TransformStatistics
+from engine.wire.client import WireStatistics
+
+if TYPE_CHECKING:
+    from api.composition import Server
+    from api.metrics.scrape import Busy, Scrape
+
+Labels = tuple[str, ...]
+Sample = tuple[Labels, float]
+Reader = Callable[["Scrape"], Iterable[Sample]]
+Kind = Literal["counter", "gauge", "histogram"]
+OTHERS = "others"  # the label of what the limit on environments leaves out
+ENVIRONMENT = ("workspace", "environment")
+DESTINATION = ("destination", "name")
+
+
+class Metric(Struct, frozen=True):
+    """One metric. `name` is without the `_total` that counters get. `read` gives samples, `histogram` a
+    histogram of milliseconds, of which buckets of seconds are made."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: Labels = ()
+    read: Reader | None = None
+    histogram: Callable[[Measured], Histogram] | None = None
+
+    @property
+    def series(self) -> str:
+        """The name in queries; of a histogram, that of its buckets."""
+        return self.name + {"counter": "_total", "gauge": "", "histogram": "_bucket"}[self.kind]
+
+
+def server_of(value: Callable[["Server"], float]) -> Reader:
+    return lambda scrape: [((), value(scrape.server))]
+
+
+def door_of(value: Callable[[DoorStatistics], float]) -> Reader:
+    return lambda scrape: [((), value(scrape.server.door.statistics()))]
+
+
+def wire_of(value: Callable[[WireStatistics], float]) -> Reader:
+    return lambda scrape: [((), value(scrape.server.wire.statistics()))]
+
+
+def intake_of(value: Callable[[IntakeStatistics], float]) -> Reader:
+    return lambda scrape: [((), value(scrape.server.intake.statistics()))]
+
+
+def actors_of(value: Callable[[DirectoryStatistics], float]) -> Reader:
+    return lambda scrape: [((), value(scrape.server.directory.statistics()))]
+
+
+def scripts_of(value: Callable[[TransformStatistics], float]) -> Reader:
+    return lambda scrape: [((), value(scrape.server.transforms.statistics()))]
+
+
+def busiest_of(value: Callable[["Busy"], float]) -> Reader:
+    return lambda scrape: [(each.labels, value(each)) for each in scrape.busiest]
+
+
+def buckets_of(histogram: Histogram) -> list[tuple[str, float]]:
+    """Return cumulated counts by their bounds in seconds. A third of the bounds is kept."""
+    totals = list(accumulate(histogram.buckets))
+    kept = [(f"{bound / 1000:.4g}", totals[k]) for k, bound in enumerate(BOUNDS_MS) if k % 3 == 0]
+    return [*kept, ("+Inf", totals[-1])]
+
+
+def attempts(scrape: "Scrape") -> Iterable[Sample]:
+    return scrape.by_environment(
+        (number, ("SUCCESS" if category is None else word(category),), count)
+        for number, results in scrape.measured.results.items()
+        for category, count in results.items()
+    )
+
+
+def accepted(scrape: "Scrape") -> Iterable[Sample]:
+    totals = scrape.server.throughput.totals
+    return scrape.by_environment((number, (), counts.accepted) for number, counts in totals.items())
+
+
+def delivered(scrape: "Scrape") -> Iterable[Sample]:
+    totals = scrape.server.throughput.totals
+    return scrape.by_environment(
+        (number, (), counts.delivered) for number, counts in totals.items()
+    )
+
+
+def dead(scrape: "Scrape") -> Iterable[Sample]:
+    return scrape.by_environment(
+        (number, (), count) for number, count in scrape.measured.dead.items()
+    )
+
+
+def away(scrape: "Scrape") -> Iterable[Sample]:
+    yield ("events",), scrape.server.intake.statistics().away
+    yield ("outcomes",), scrape.server.recorder.statistics().away
+
+
+def groups(scrape: "Scrape") -> Iterable[Sample]:
+    yield ("events",), scrape.server.intake.statistics().groups
+    yield ("outcomes",), scrape.server.recorder.statistics().groups
+
+
+def waiting(scrape: "Scrape") -> Iterable[Sample]:
+    yield ("events",), scrape.server.intake.statistics().waiting_events
+    yield ("outcomes",), scrape.server.recorder.statistics().waiting
+
+
+def answers(scrape: "Scrape") -> Iterable[Sample]:
+    return [
+        ((str(each),), n) for each, n in sorted(scrape.server.door.statistics().answered.items())
+    ]
+
+
+def restarts(scrape: "Scrape") -> Iterable[Sample]:
+    return [((each.name,), each.restarts) for each in scrape.server.supervisor.statistics()]
+
+
+def nodes(scrape: "Scrape") -> Iterable[Sample]:
+    liveness = scrape.server.membership.liveness
+    return [
+        ((row.name, "ACTIVE" if row.active else "STANDBY"), liveness.state(row.id).name == "LIVE")
+        for row in liveness.rows
+    ]
