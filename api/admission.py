@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from msgspec import Struct
 
+from engine.control.console import CODE_PREFIX
 from engine.control.console import PREFIX as CONSOLE_PREFIX
 from engine.control.sessions import PREFIX as EMBED_PREFIX
 from engine.core.vocabulary import Environment, Scope
@@ -17,7 +18,7 @@ from engine.model.errors import Refusal
 from engine.model.read_models import Credential, EnvironmentModel, Models, digest_of
 from engine.plans.plans import Plans, limits_of
 
-SESSION_PREFIXES = (EMBED_PREFIX, CONSOLE_PREFIX)
+SESSION_PREFIXES = (EMBED_PREFIX, CONSOLE_PREFIX, CODE_PREFIX)
 WINDOW_S = (
     60  # limits are stated by the minute; a fixed window lets the reset be told to the second
 )
@@ -99,11 +100,12 @@ class AdmissionControl:
         *,
         ingestion: bool,
         origin: bytes | None = None,
+        codes: bool = False,
     ) -> Admission:
         """Judge an Authorization header. Raises AdmissionRefusal 503, 401, 429 or 403, in that order.
 
         `origin`: that of the page that asks, where it is another site's (`api.cors.foreign_origin`); the
-        credential's workspace must list it, whatever the credential.
+        credential's workspace must list it, whatever the credential. `codes`: a login code will do.
         """
         if self._stale():
             raise self._outdated()
@@ -114,7 +116,7 @@ class AdmissionControl:
         else:
             digest = digest_of(secret)
             credential = self._models.credential_by_digest(digest, now)
-        if credential is None:
+        if credential is None or (credential.code and not codes):
             raise self._refusal("unauthorized", "the credential is not valid", self.anonymous())
         allowance = self._spend(credential, ingestion, now)
         if origin is not None and not self._lists(credential.workspace, origin):

@@ -59,6 +59,7 @@ def enter(services: Services, route: Route, query: bytes, fields: Fields) -> Ent
         route.scopes,
         ingestion=route.ingestion,
         origin=foreign_origin(dict(fields)),
+        codes=route.opens_session,
     )
     try:
         _check(services, route, admission)

@@ -104,6 +104,8 @@ class Route:
 
     `keyed`: the header Idempotency-Key stands for its body's `idempotencyKey`.
 
+    `opens_session`: a login code of the console may ask for it.
+
     `in_grace`: a key's former secret may ask for it, while it lives on after a rotation.
 
     `at_once`: its answer, where nothing has to be waited for and nobody known: the door gives it.
@@ -150,6 +152,7 @@ class Route:
     installation: bool = False
     keyed: bool = False
     in_grace: bool = True
+    opens_session: bool = False
     answer_headers: Mapping[str, str] = field(default_factory=dict)
     ability: Ability | None = None
     field_abilities: Mapping[str, Ability] = field(default_factory=dict)

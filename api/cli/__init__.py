@@ -25,6 +25,7 @@ class Subcommand(NamedTuple):
 LOCAL = {
     "serve": Subcommand(".serve", "Run the service."),
     "demo": Subcommand(".demo", "Show it at work (needs a running server)."),
+    "console": Subcommand(".console", "Print a link that signs in at the console."),
     "keys": Subcommand(".keys", "Make, list, rotate and revoke keys."),
     "workspaces": Subcommand(".workspaces", "Make and list workspaces (tenants)."),
     "master-key": Subcommand(".master_key", "Replace the key that encrypts secrets at rest."),

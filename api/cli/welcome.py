@@ -11,9 +11,11 @@ from engine.control.keys import NewKey
 from engine.settings import Settings
 
 
-def welcome(settings: Settings, port: int, first_keys: Sequence[NewKey]) -> str:
+def welcome(
+    settings: Settings, port: int, first_keys: Sequence[NewKey], code: str | None = None
+) -> str:
     """Return the text for a server that listens on `port`, none where another one has the connections;
-    with its first keys at its first start."""
+    with its first keys at its first start. `code` signs in at the console."""
     bind = f"{settings.bind.rpartition(':')[0]}:{port}"
     url = server_url(settings.model_copy(update={"bind": bind}))
     lines = []
@@ -30,10 +32,17 @@ def welcome(settings: Settings, port: int, first_keys: Sequence[NewKey]) -> str:
         demo = " ".join([_program(), "demo", *_elsewhere(settings, bind)])
         lines += [
             f"Angarium listens on {url} ({url}/docs)",
-            f"The console, which takes a key: {url}/console",
+            f"The console, which takes a key: {url}/console"
+            if code is None
+            else f"The console, signed in, once within 10 minutes: {login_link(url, code)}",
             f"Next, in another terminal: {demo}",
         ]
     return "\n".join(lines)
+
+
+def login_link(url: str, code: str) -> str:
+    """Return the address that signs in at the console. A fragment is in no request and no log."""
+    return f"{url}/console#code={code}"
 
 
 def _program() -> str:

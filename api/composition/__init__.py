@@ -99,11 +99,12 @@ class Server(ControlParts):
             # Made once everything runs: a start that fails must not use up the one time they are shown.
             try:
                 first_keys = await self._first_keys()
+                code = await self._login_code()
             except (Refusal, StoreAwayError):
                 if self._preparing.cancel_called:
                     return  # told to stop meanwhile
                 raise
-            sys.stdout.write(welcome(self.settings, self.door.address[1], first_keys) + "\n")
+            sys.stdout.write(welcome(self.settings, self.door.address[1], first_keys, code) + "\n")
             sys.stdout.flush()
             log.info("server started", address=":".join(map(str, self.door.address)))
 
@@ -111,6 +112,11 @@ class Server(ControlParts):
         scopes = Scope if sys.stdout.isatty() else ()  # else it is a log, which must not have keys
         # In its turn: a reload under way has read the rows before these, and would shut them out again.
         return await self.commands.run(lambda: self.keys.bootstrap(scopes))
+
+    async def _login_code(self) -> str | None:
+        """Return a code for the console, for the strongest key; None where nobody sits at a terminal."""
+        key = await self.keys.strongest() if sys.stdout.isatty() else None
+        return None if key is None else self.console.code(key.id, self.clock.now())
 
     def children(self) -> list[Child]:
         """The supervision tree: everything that runs, in the order of its start."""

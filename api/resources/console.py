@@ -13,11 +13,14 @@ TAG = "Console"
 
 
 async def create(call: Call) -> ConsoleSession:
-    """Open a session for the key that asks. Raises Refusal 403 for a session: it cannot be prolonged."""
+    """Open a session for the key or the login code that asks. Raises Refusal 403 for a session: it
+    cannot be prolonged."""
     credential = call.admitted.credential
-    if credential.session:
-        raise Refusal("forbidden", "a console session opens no other one: sign in with the key")
     services = call.services
+    if credential.code:
+        services.console.end(credential)
+    elif credential.session:
+        raise Refusal("forbidden", "a console session opens no other one: sign in with the key")
     opened = services.console.open(credential.key_id, services.now())
     own = credential.environment
     return {
@@ -43,10 +46,11 @@ ROUTES = (
         name="createConsoleSession",
         summary="Open a console session",
         description="A token of 12 hours with the rights of the key that asks, for the console in a "
-        "browser's tab. It ends with its key.",
+        "browser's tab. It ends with its key. A login code of `angarium console` can ask too, once.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
+        opens_session=True,
         in_grace=False,  # else a former secret would get the rights of the present one
         handler=create,
         action=True,

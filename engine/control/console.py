@@ -3,6 +3,8 @@
 A token is its claims and a signature under a key derived from the master key. It stands for its API key
 as that is at the moment: when the key is revoked, the session has ended. Signing out ends it as well, in
 the process that is told; at other nodes its token lives on until its time is over.
+
+A login code is a token of another kind: for ten minutes, and once in each process, it opens a session.
 """
 
 import base64
@@ -19,12 +21,15 @@ from engine.model.read_models import Credential, Models
 from engine.model.token_keys import KEY_ID_BYTES, TokenKeys
 
 PREFIX = b"angcs_"
+CODE_PREFIX = b"angcc_"  # of login codes
 PURPOSE = b"angarium console session v1"  # what the master key is derived for
 TTL_S = 12 * 3600  # a working day: the next one begins with the key
+CODE_TTL_S = 600  # to copy a link from a terminal to a browser
 ENDED = 100_000  # sessions that were ended before their time, some 10 MB; the oldest are forgotten first
 _NONCE_BYTES = 16
-# Which key signed it; the end in ms; the API key; what makes the token its own.
-_CLAIMS = struct.Struct(f">{KEY_ID_BYTES}sQ16s{_NONCE_BYTES}s")
+# Which key signed it; of which kind it is; the end in ms; the API key; what makes the token its own.
+_CLAIMS = struct.Struct(f">{KEY_ID_BYTES}scQ16s{_NONCE_BYTES}s")
+_KINDS = {PREFIX: b"s", CODE_PREFIX: b"c"}
 _LONGEST = 256  # bytes of a token
 
 
@@ -47,22 +52,31 @@ class ConsoleTokens:
     def open(self, key_id: str, now: float) -> NewConsoleSession:
         """Return a session that stands for an API key from `now` (seconds since the epoch) on."""
         expires_at_ms = int(now * 1000) + TTL_S * 1000
+        return NewConsoleSession(self._token(PREFIX, key_id, expires_at_ms), expires_at_ms)
+
+    def code(self, key_id: str, now: float) -> str:
+        """Return a login code that opens a session for an API key."""
+        return self._token(CODE_PREFIX, key_id, int(now * 1000) + CODE_TTL_S * 1000)
+
+    def _token(self, prefix: bytes, key_id: str, expires_at_ms: int) -> str:
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        claims = _CLAIMS.pack(self.keys.signing, expires_at_ms, UUID(key_id).bytes, nonce)
-        encoded = base64.urlsafe_b64encode(self.keys.signed(claims)).rstrip(b"=")
-        return NewConsoleSession((PREFIX + encoded).decode(), expires_at_ms)
+        kind = _KINDS[prefix]
+        claims = _CLAIMS.pack(self.keys.signing, kind, expires_at_ms, UUID(key_id).bytes, nonce)
+        return (prefix + base64.urlsafe_b64encode(self.keys.signed(claims)).rstrip(b"=")).decode()
 
     def end(self, credential: Credential) -> None:
-        """End the session of a credential that `credential` returned."""
+        """End the session of a credential that `credential` returned, or use up its login code."""
         self._ended[credential.session] = None
         if len(self._ended) > ENDED:
             del self._ended[next(iter(self._ended))]
 
     def credential(self, token: bytes, now: float) -> Credential | None:
-        """Return the credential of a token: its API key's. None where it is not ours, or has ended."""
+        """Return the credential of a session's token or a login code: its API key's, with `code` set
+        where it is one. None where it is not ours, was used, or has ended."""
         if len(token) > _LONGEST:
             return None
-        encoded = token.removeprefix(PREFIX)
+        prefix = CODE_PREFIX if token.startswith(CODE_PREFIX) else PREFIX
+        encoded = token.removeprefix(prefix)
         try:
             whole = base64.b64decode(encoded + b"=" * (-len(encoded) % 4), b"-_", validate=True)
         except binascii.Error:
@@ -70,11 +84,15 @@ class ConsoleTokens:
         claims = self.keys.claims(whole)
         if claims is None or len(claims) != _CLAIMS.size:
             return None
-        _, expires_at_ms, key_id, nonce = _CLAIMS.unpack(claims)
-        if expires_at_ms <= now * 1000 or nonce in self._ended:
+        _, kind, expires_at_ms, key_id, nonce = _CLAIMS.unpack(claims)
+        if kind != _KINDS[prefix] or expires_at_ms <= now * 1000 or nonce in self._ended:
             return None
         credential = self._models.credential_of(str(UUID(bytes=key_id)), now)
-        return None if credential is None else structs.replace(credential, session=nonce)
+        return (
+            None
+            if credential is None
+            else structs.replace(credential, session=nonce, code=prefix is CODE_PREFIX)
+        )
 
 
 def session_reader(
@@ -83,7 +101,7 @@ def session_reader(
     """Return what finds the credential of either kind of session."""
 
     def read(token: bytes, now: float) -> Credential | None:
-        if token.startswith(PREFIX):
+        if token.startswith((PREFIX, CODE_PREFIX)):
             return console.credential(token, now)
         return embed.credential(token, now)
 

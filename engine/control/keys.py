@@ -197,6 +197,15 @@ class KeyCommands:
         keys = await self._keys.of_workspace(tenant.workspace.id)
         return [key for key in keys if key.revoked_at_ms is None]
 
+    async def strongest(self) -> KeyRecord | None:
+        """Return the key of the oldest workspace that may do most, None where no key may read."""
+        tenants = await self._tenants.all()
+        keys = await self.list(tenants[0]) if tenants else ()
+        able = [key for key in keys if key.secrets and key.scope is not Scope.INGEST]
+        return max(
+            able, key=lambda key: (key.scope, key.kind is CredentialKind.MCP_KEY), default=None
+        )
+
     async def page(self, reach: Reach, before: str | None, limit: int) -> Sequence[KeyRecord]:
         """Return the keys that exist for a caller with an id below `before`, newest first."""
         return await self._keys.page(

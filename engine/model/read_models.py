@@ -56,6 +56,7 @@ class Credential(Struct, frozen=True, kw_only=True):
     expires_at: float | None = None  # of this secret, in seconds since the epoch
     customer: SessionCustomer | None = None
     session: bytes = b""  # of a console session, by which its key's rights came: what is its own
+    code: bool = False  # it is a login code, which opens a console session and does nothing else
 
 
 class RuleModel(Struct, frozen=True, kw_only=True):

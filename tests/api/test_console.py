@@ -1,13 +1,14 @@
 """The console's files at the door, and the sessions that stand for a key there."""
 
 import gzip
+import time
 from pathlib import Path
 
 import pytest
 
 from api.call import Answer
 from api.web import ASSETS, FOLDER, WebFiles
-from engine.control.console import TTL_S, ConsoleTokens
+from engine.control.console import CODE_PREFIX, CODE_TTL_S, PREFIX, TTL_S, ConsoleTokens
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
 from tests.api.house import House
@@ -111,6 +112,26 @@ async def test_a_session_of_a_revoked_key_has_ended(house: House, tenant: Tenant
     key = (await visit("GET", "/auth/context")).json["keyId"]
     assert (await api("DELETE", f"/api-keys/{key}", {})).status == 200
     assert (await visit("GET", "/destinations")).status == 401
+
+
+async def test_a_login_code_opens_one_session_and_does_nothing_else(
+    house: House, tenant: Tenant
+) -> None:
+    api = await house.caller(await house.key(tenant))
+    key = (await api("GET", "/auth/context")).json["keyId"]
+    visitor = await house.caller(house.console.code(key, time.time()))
+    assert (await visitor("GET", "/destinations")).status == 401
+    assert (await visitor("POST", "/events", {"eventType": "a", "payload": {}})).status == 401
+    opened = await visitor("POST", "/console/sessions", {})
+    assert opened.status == 201
+    assert (await visitor("POST", "/console/sessions", {})).status == 401  # it was used
+    visit = await house.caller(opened.json["token"])
+    assert (await visit("GET", "/destinations")).status == 200
+    code, late = house.console.code(key, 1_000.0).encode(), 1_000.0 + CODE_TTL_S
+    assert house.console.credential(code, late - 1) is not None
+    assert house.console.credential(code, late) is None
+    renamed = PREFIX + code.removeprefix(CODE_PREFIX)
+    assert house.console.credential(renamed, 1_000.0) is None  # a code is no session
 
 
 async def test_a_key_that_only_sends_events_opens_no_session(house: House, tenant: Tenant) -> None:

@@ -1,5 +1,9 @@
 """How a reader gets into the console, and what ends the visit."""
 
+import subprocess
+import sys
+
+from bench.programs import ROOT
 from tests.browser.assets import Front
 from tests.browser.town import Town
 from tests.browser.window import Window
@@ -27,6 +31,22 @@ def test_the_service_itself_serves_the_console(browser: Window, town: Town) -> N
         page.get_by_role("heading", name="Overview").wait_for()
         page.get_by_role("button", name="Sign out").click()
         page.get_by_label("API key").wait_for()
+
+
+def test_a_login_link_signs_in_once_and_leaves_no_code(browser: Window, town: Town) -> None:
+    made = subprocess.run(
+        [sys.executable, "-m", "api.cli", "console", "--data-dir", str(town.house.folder)],
+        check=True, capture_output=True, text=True, cwd=ROOT,
+    )  # fmt: skip
+    code = made.stdout.strip().partition("#")[2]
+    with browser.another(town.house.url) as window:
+        page = window.page
+        page.goto(f"{town.house.url}/console#{code}")
+        page.get_by_role("heading", name="Overview").wait_for()
+        assert "code" not in page.url
+    with browser.another(town.house.url) as window:
+        window.page.goto(f"{town.house.url}/console#{code}")
+        window.page.get_by_text("This login link was used before").wait_for()
 
 
 def test_an_unknown_key_is_refused_with_the_reason(browser: Window, front: Front) -> None:

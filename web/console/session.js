@@ -66,8 +66,8 @@ export async function resume() {
 
 /** Exchange a key or a code for a session. Throws ApiError. @param {{key?: string, code?: string}} given */
 export async function login({ key, code }) {
-  const asking = new Api({ token: () => key ?? null, environment: () => null, unauthorized: () => undefined });
-  keep(await asking.call("POST", "/console/sessions", { body: code ? { code } : {} }));
+  const asking = new Api({ token: () => key ?? code ?? null, environment: () => null, unauthorized: () => undefined });
+  keep(await asking.call("POST", "/console/sessions", { body: {} }));
 }
 
 /** End the session here, in other tabs and at the server. */

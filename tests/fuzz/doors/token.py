@@ -4,7 +4,7 @@ import base64
 from types import SimpleNamespace
 from typing import Any, cast
 
-from engine.control.console import PREFIX, ConsoleTokens, session_reader
+from engine.control.console import CODE_PREFIX, PREFIX, ConsoleTokens, session_reader
 from engine.control.sessions import SessionTokens
 from engine.core.vocabulary import CredentialKind, Scope
 from engine.model.read_models import Credential, Models, SessionCustomer
@@ -34,6 +34,7 @@ OTHERS = session_reader(
 TOKENS = (
     EMBED.sign(7, SessionCustomer(ID, "acme"), int(NOW * 1000) + 60_000).encode(),
     CONSOLE.open(ID, NOW).token.encode(),
+    CONSOLE.code(ID, NOW).encode(),
 )
 
 
@@ -49,21 +50,20 @@ def check(data: bytes) -> None:
 
 def _said(token: bytes) -> Any:
     """Return a token's kind and bytes: the last character of base64 has bits that mean nothing."""
-    encoded = (
-        token.removeprefix(PREFIX) if token.startswith(PREFIX) else token.removeprefix(b"anges_")
-    )
+    kind = next((each for each in (PREFIX, CODE_PREFIX) if token.startswith(each)), b"anges_")
+    encoded = token.removeprefix(kind)
     try:
         whole = base64.b64decode(encoded + b"=" * (-len(encoded) % 4), b"-_", validate=True)
     except ValueError:
         return None, token
-    return token.startswith(PREFIX), whole
+    return kind, whole
 
 
 DOOR = Door(
     "token",
     check,
     ("engine.control", "engine.model"),
-    (*TOKENS, PREFIX, b"anges_", TOKENS[0][:-1], TOKENS[1][:-1]),
-    (b"angcs_", b"anges_", b"=", b"-", b"_", b"+", b"/", b"\xff", b"A"),
+    (*TOKENS, PREFIX, CODE_PREFIX, b"anges_", TOKENS[0][:-1], TOKENS[1][:-1]),
+    (b"angcs_", b"angcc_", b"anges_", b"=", b"-", b"_", b"+", b"/", b"\xff", b"A"),
     largest=1_024,
 )
