@@ -22,6 +22,7 @@ FOLDERS = {
     "storage": "storage",
     "angarium": "clients/python/angarium",
 }
+PAGES = "web"  # beside `api`, where `api.web` reads what browsers are served
 LAUNCHER = Path("deploy/wheel/root") / PACKAGE
 # Calls that import or open by name: a name of ours as their argument would not be moved.
 _BY_NAME = frozenset({"import_module", "__import__", "find_spec", "files", "resolve_name"})
@@ -106,6 +107,7 @@ def move_all(root: Path, target: Path) -> None:
     shutil.copytree(root / LAUNCHER, target, ignore=_made)
     for name, folder in FOLDERS.items():
         shutil.copytree(root / folder, target / name, ignore=_made)
+    shutil.copytree(root / PAGES, target / PAGES, ignore=_made)
     for path in sorted(target.rglob("*.py")):
         text = moved(path.read_text("utf-8"), str(path.relative_to(target)))
         path.write_text(text, "utf-8")

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import tarfile
 import zipfile
 from importlib.metadata import Distribution, PathDistribution
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.cli.programs import angarium, running
@@ -98,7 +100,12 @@ async def test_an_installed_server_delivers_its_first_event(
         running("listen", "0", "--secret-file", str(secret), env=env, command=command) as listener,
     ):
         printed = await server.wait_for("Next, in another terminal")
-        env["ANGARIUM_URL"] = printed.split("listens on ")[1].split()[0]
+        url = env["ANGARIUM_URL"] = printed.split("listens on ")[1].split()[0]
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as browser:
+            page = await browser.get("/console")
+            script = re.search(r'src="(/console/assets/[^"]+)"', page.text)
+            assert script is not None, page.status_code
+            assert (await browser.get(script[1])).status_code == 200
         receiver = (await listener.wait_for("Ctrl-C stops")).split("Listening on ")[1].split()[0]
         env["ANGARIUM_KEY"] = await told(
             *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage")
@@ -107,9 +114,9 @@ async def test_an_installed_server_delivers_its_first_event(
             await told("destinations", "create", "First", receiver, "--secret-file", str(secret))
         )
         await told("rules", "create", "All", made["id"], "order.*")
-        script = tmp_path / "same.js"
-        script.write_text("function transform(event) { return {first: event.data.order}; }")
-        transform = json.loads(await told("transforms", "create", made["id"], str(script)))
+        same = tmp_path / "same.js"
+        same.write_text("function transform(event) { return {first: event.data.order}; }")
+        transform = json.loads(await told("transforms", "create", made["id"], str(same)))
         await told("transforms", "publish", transform["id"])
         await told("events", "send", "order.created", "--data", '{"order": 42}')
         said = await listener.wait_for("signature verified")
