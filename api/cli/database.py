@@ -18,9 +18,8 @@ from engine.settings import Settings
 from storage.configuration.keys import Keys as KeyTable
 from storage.configuration.workspaces import Workspaces
 from storage.database.bridge import Bridge, open_bridge
-from storage.database.profiles import UPKEEP
 from storage.embedded.server import attached, has_database
-from storage.migrations.migrate import known_migrations, migrate
+from storage.migrations.migrate import known_migrations
 
 MIGRATING_S = 30.0  # a server that starts at this very moment may be applying migrations
 
@@ -62,12 +61,16 @@ async def database(settings: Settings) -> AsyncIterator[str]:
 
 
 async def bring_up_to_date(bridge: Bridge) -> None:
-    """Make the tables of a new database. One of an older version is left to its server's next start:
-    its present server may be running, and would meet tables that it does not know."""
+    """Wait until the database is of this version. Raises Trouble where it has none of our tables: the
+    address is likely wrong, and a server's first start makes them. One of an older version is left to its
+    server's next start: its present server may be running, and would meet tables that it does not know.
+    """
     ledger = await bridge.pool.fetch_value("SELECT to_regclass('schema_migrations') IS NOT NULL")
     if not ledger:
-        await migrate(bridge.connection(UPKEEP))
-        return
+        raise Trouble(
+            "this database has no tables of Angarium: start the server once (`angarium serve`),"
+            " or correct ANGARIUM_DATABASE_URL"
+        )
     wanted = len(known_migrations())
     deadline = time.monotonic() + MIGRATING_S
     while True:
