@@ -15,11 +15,16 @@ PROOFS = (
     "tests/packages/test_deploy.py",  # image, compose file, chart and unit, judged by tools of their own
     "tests/packages/test_installed.py",  # wheels built, installed and used as a stranger would
     "tests/packages/test_proxies.py",  # nginx and HAProxy in front of a server
+    "tests/process/test_backup.py",  # a backup under load, restored
+    "tests/process/test_database.py",  # trouble with the database under load
+    "tests/process/test_files.py",  # kills while files come and go
+    "tests/process/test_kills.py",  # kills while events are accepted and delivered
     "tests/process/test_kills_second.py",  # kills while replays and requeued deliveries are under way
     "tests/service/test_schemathesis.py",  # thousands of requests that Schemathesis makes of the document
     "tests/sim/test_mutants.py",  # a simulated history for each planted bug
     "tests/sim/test_seeds.py",  # simulated histories
     "tests/storage/test_plans_million.py",  # plans of every list over a million rows
+    "tests/transforms/test_hostile.py",  # a thousand hostile scripts
 )
 MARK = "prove"
 
