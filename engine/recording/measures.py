@@ -15,9 +15,8 @@ from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
 
 _INSPECTION = DeliveryOrigin.INSPECTION
 _DELIVERED = DeliveryStatus.DELIVERED
-Results = Counter[
-    ErrorCategory | None
-]  # attempts by the reason of their failure; None: they succeeded
+# Attempts by the reason of their failure; None: they succeeded.
+Results = Counter[ErrorCategory | None]
 
 
 class Histogram(Struct):
@@ -38,14 +37,13 @@ class Histogram(Struct):
 
 
 class Measured(Struct):
-    """Outcomes of a group, or of all groups. `results` and `dead` are by environment."""
+    """Outcomes of a group, or of all groups. `results` and `dead` are by environment, `durations` are
+    of attempts, `lags` from a live event's acceptance to its delivery."""
 
     results: dict[int, Results] = {}
     dead: Counter[int] = field(default_factory=Counter)
-    durations: Histogram = field(default_factory=Histogram)  # of attempts
-    lags: Histogram = field(
-        default_factory=Histogram
-    )  # from a live event's acceptance to its delivery
+    durations: Histogram = field(default_factory=Histogram)
+    lags: Histogram = field(default_factory=Histogram)
 
     def add(self, other: "Measured") -> None:
         """Add what another counted."""

@@ -49,7 +49,7 @@ export function Page() {
   const send = () => setQuery({ send: "1" });
   const empty = filtered
     ? h(Empty, { title: t("No event matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
-    : h(Empty, { title: t("No event has come yet.") }, h(Shell, { text: "angarium events send hello.world --payload '{\"hello\": \"world\"}'" }));
+    : h(Empty, { title: t("No event has come yet.") }, h(Shell, { text: "angarium events send hello.world --data '{\"hello\": \"world\"}'" }));
   return html`${h(Head, { title: t("Events"), live: true },
     writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${send}>${t("Send an event")}</button>`)}
     ${h(Filters, { filters: filters() }, h(Fresh, { count: fresh, show: reload }))}

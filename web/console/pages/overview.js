@@ -59,10 +59,11 @@ function Changes() {
 }
 
 function FirstSteps() {
-  return h(Empty, { title: t("Nothing is delivered yet. Three commands to a first delivery:") }, [
+  return h(Empty, { title: t("Nothing is delivered yet. Four commands to a first delivery:") }, [
     h(Shell, { text: "angarium listen 9000" }),
-    h(Shell, { text: 'angarium destinations create --name "First" --url http://127.0.0.1:9000/' }),
-    h(Shell, { text: "angarium events send hello.world --payload '{\"hello\": \"world\"}'" }),
+    h(Shell, { text: "angarium destinations create First http://127.0.0.1:9000/" }),
+    h(Shell, { text: "angarium rules create All First '*'" }),
+    h(Shell, { text: "angarium events send hello.world --data '{\"hello\": \"world\"}'" }),
     html`<a class="button primary" href=${at("/destinations?new=1")}>${t("Or create a destination here")}</a>`,
   ]);
 }

@@ -305,7 +305,7 @@ export default {
   "Nothing here yet.": "Noch nichts vorhanden.",
   "Nothing holds it: it is in flight, or goes next.": "Nichts hält sie auf: Sie ist unterwegs oder kommt als nächste.",
   "Nothing is called so here.": "Hier heißt nichts so.",
-  "Nothing is delivered yet. Three commands to a first delivery:": "Noch wurde nichts zugestellt. Drei Befehle bis zur ersten Zustellung:",
+  "Nothing is delivered yet. Four commands to a first delivery:": "Noch wurde nichts zugestellt. Vier Befehle bis zur ersten Zustellung:",
   "Nothing known yet": "Noch nichts bekannt",
   "Nothing waits in any lane.": "In keiner Spur wartet etwas.",
   "Nothing was changed yet.": "Noch wurde nichts geändert.",

@@ -1,0 +1,36 @@
+"""The commands that the console's pages show are those of the command line."""
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from api.cli import main
+
+WEB = Path(__file__).parents[2] / "web"
+# A text in double quotes, as the pages have them.
+SHOWN = re.compile(r'h\(Shell, \{ text: "(angarium (?:[^"\\]|\\.)*)"')
+TEXTS = sorted(
+    {
+        found.replace('\\"', '"')
+        for path in WEB.rglob("*.js")
+        for found in SHOWN.findall(path.read_text("utf-8"))
+    }
+)
+
+
+def test_there_are_such_commands() -> None:
+    assert len(TEXTS) >= 5
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_command_that_is_shown_is_understood(text: str) -> None:
+    command: click.Command = main
+    _, *words = shlex.split(text)
+    while isinstance(command, click.Group):
+        name, found, words = command.resolve_command(click.Context(command), words)
+        assert found is not None, name
+        command = found
+    command.make_context(command.name, words)
