@@ -104,7 +104,7 @@ class Services:
     sessions: SessionCommands
     console: ConsoleTokens
     workspace_settings: SettingsCommands
-    portal_url: str | None  # where the end-customers' portal is
+    portal: Callable[[str], str]  # the address of the portal of a workspace's customers
     dead_letters: DeadLetterCommands
     dead_letter_log: DeadLetterLog
     deliveries: DeliveryCommands

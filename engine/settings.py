@@ -121,12 +121,14 @@ class Settings(BaseModel):
     public_url: str | None = Field(
         None,
         pattern=r"^https?://[^\s?#]+$",
-        description="address of this server in the signed URLs of files. None: the listening address",
+        description="address of this server in the signed URLs of files and in links to the portal. "
+        "None: the listening address",
     )
     portal_url: str | None = Field(
         None,
         pattern="^https?://[^\\s#]+$",
-        description="address of the portal for your customers. Links to embed sessions begin with it",
+        description="address of your own portal for your customers. Links to embed sessions begin "
+        "with it. None: this server's /portal/{workspaceId}",
     )
     hop_limit: int = Field(
         8,

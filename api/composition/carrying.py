@@ -44,8 +44,13 @@ class Carrying:
         self.unrouted = UnroutedFiles(unfetched, filing.store, self.sources, now)
         self.attaching = Attaching(filing.depot, filing.store, base.identity)
 
+    def portal(self, workspace: str) -> str:
+        """Return the address of the portal of a workspace's customers: the operator's, else this
+        server's own."""
+        return self._settings.portal_url or f"{self._origin()}/portal/{workspace}"
+
     def _origin(self) -> str:
-        """Where receivers find this server: as it was told, else where it listens."""
+        """Where receivers and browsers find this server: as it was told, else where it listens."""
         settings = self._settings
         if settings.public_url is not None:
             return settings.public_url.rstrip("/")

@@ -89,7 +89,7 @@ def services_of(
         sessions=SessionCommands(Accounts(server.bridge.pool), server.tokens, server.writer),
         console=server.console,
         workspace_settings=SettingsCommands(tables.settings, server.writer),
-        portal_url=server.settings.portal_url,
+        portal=server.carrying.portal,
         dead_letters=dead_letters,
         deliveries=DeliveryCommands(
             deliveries, server.directory, dead_letters, audit_log, server.writer

@@ -101,7 +101,12 @@ MODELS: dict[str, dict[str, Any]] = {
         "changes": {"name": {"from": "Orders", "to": "Orders, live"}},
         "previousFingerprint": None,
     },
-    "AuthContext": {"customerAccountId": None, "customerExternalId": None, "expiresAt": None},
+    "AuthContext": {
+        "customerAccountId": None,
+        "customerExternalId": None,
+        "expiresAt": None,
+        "permissions": None,
+    },
     "BatchEntry": {"error": None, "index": 0},
     "BatchResult": {"accepted": 1, "duplicates": 0, "rejected": 0},
     "Bulk": {"matched": 12, "remaining": 0, "dryRun": False, "retried": 12, "discarded": 12},

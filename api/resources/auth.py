@@ -2,9 +2,12 @@
 
 from api import shapes
 from api.call import Call
+from api.resources.embed import permissions_of
 from api.routes import EVERY, Command, Embed, Method, Route
+from engine.control.workspace_settings import branding_document
 from engine.model.instants import iso
 from engine.model.words import SCOPES, word
+from engine.plans.plans import limits_of
 
 
 async def context(call: Call) -> shapes.AuthContext:
@@ -13,6 +16,11 @@ async def context(call: Call) -> shapes.AuthContext:
     workspace = call.services.models.workspaces[credential.workspace]
     customer = call.customer
     expires_at = credential.expires_at
+    models = call.services.models
+    settings = models.settings_of(workspace.id)
+    limits = None
+    if customer is not None:
+        limits = limits_of(call.services.plans.of(workspace.id), models.quotas_of(customer.account))
     return {
         "kind": word(credential.kind),
         "workspaceId": workspace.id,
@@ -24,6 +32,9 @@ async def context(call: Call) -> shapes.AuthContext:
         "customerExternalId": None if customer is None else customer.external_id,
         "plan": workspace.plan,
         "expiresAt": None if expires_at is None else iso(int(expires_at * 1000)),
+        "returnUrl": settings.return_url,
+        "branding": branding_document(settings),
+        "permissions": None if limits is None else permissions_of(settings, limits),
     }
 
 
@@ -36,7 +47,7 @@ ROUTES = (
         client=Method("auth_context", by_hand=True),
         summary="Show what a credential stands for",
         description="Workspace, environment and scope of the credential. An MCP key need not name "
-        "an environment. An embed session has no scope and no key.",
+        "an environment. An embed session has no scope and no key, but the permissions of its customer.",
         tag="Auth",
         scopes=EVERY,
         embed=Embed.SHARED,

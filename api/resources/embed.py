@@ -11,8 +11,8 @@ from engine.control.workspace_settings import branding_document
 from engine.drafts import Document, Name
 from engine.model.instants import iso
 from engine.model.words import word
-from engine.model.workspace_settings import Ability
-from engine.plans.plans import limits_of
+from engine.model.workspace_settings import Ability, WorkspaceSettings
+from engine.plans.plans import AccountLimits, limits_of
 
 LOCALE = "en"  # of a portal whose workspace says nothing: the language of this documentation
 
@@ -38,13 +38,19 @@ async def create(call: Call) -> EmbedSession:
     session = await services.sessions.create(
         call.actor, call.number, draft.customer_external_id, draft.ttl_seconds
     )
-    portal = services.portal_url
     return {
         "token": session.token,
         "expiresAt": iso(session.expires_at_ms),
         "customerAccountId": session.customer.account,
-        "url": None if portal is None else f"{portal}#token={session.token}",
+        "url": f"{services.portal(call.actor.workspace)}#token={session.token}",
     }
+
+
+def permissions_of(settings: WorkspaceSettings, limits: AccountLimits) -> dict[str, bool]:
+    """Return what the customers of a workspace can do, by the name of the ability."""
+    permissions = {ability.value: settings.allows(ability) for ability in Ability}
+    permissions[Ability.MANAGE_TRANSFORMS.value] &= limits.transforms > 0
+    return permissions
 
 
 async def context(call: Call) -> EmbedContext:
@@ -56,10 +62,9 @@ async def context(call: Call) -> EmbedContext:
     models, plan = call.services.models, call.services.plans.of(credential.workspace)
     settings = models.settings_of(credential.workspace)
     limits = limits_of(plan, models.quotas_of(customer.account))
-    permissions = {ability.value: settings.allows(ability) for ability in Ability}
-    permissions[Ability.MANAGE_TRANSFORMS.value] &= limits.transforms > 0
     branding = branding_document(settings)
     return {
+        "workspaceId": credential.workspace,
         "workspaceName": models.workspaces[credential.workspace].name,
         "environment": word(call.environment_name),
         "customerAccountId": customer.account,
@@ -67,7 +72,8 @@ async def context(call: Call) -> EmbedContext:
         "expiresAt": iso(int(expires_at * 1000)),
         "branding": branding,
         "locale": branding["locale"] or LOCALE,
-        "permissions": permissions,
+        "permissions": permissions_of(settings, limits),
+        "returnUrl": settings.return_url,
         "limits": {
             "requestsPerMinute": limits.requests_per_minute,
             "destinations": limits.destinations,

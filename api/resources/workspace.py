@@ -21,6 +21,7 @@ def view(call: Call, settings: WorkspaceSettings) -> Workspace:
         "branding": branding_document(settings),
         "allowedOrigins": list(settings.origins),
         "customerMay": {ability.value: settings.allows(ability) for ability in Ability},
+        "returnUrl": settings.return_url,
         "updatedAt": iso_or_none(updated_at_ms),
     }
 

@@ -10,6 +10,7 @@ from pydantic import ConfigDict
 from typing_extensions import TypedDict
 
 from engine.control.views import DestinationDocument
+from engine.control.workspace_settings import BrandColors, Branding, CustomerMay, SettingsDraft
 from engine.core.health import CircuitState, HealthState, HoldReason
 from engine.core.vocabulary import (
     CredentialKind,
@@ -23,12 +24,17 @@ from engine.core.vocabulary import (
     Origin,
     Priority,
 )
-from engine.drafts import Document, DocumentedAs, Uuid, told
+from engine.drafts import Document, DocumentedAs, Uuid, shown_of, told
 from engine.model.instants import Timestamp
 from engine.model.words import ScopeName, Word
 
 JsonObject = Annotated[Fragment, DocumentedAs(dict[str, Any])]  # goes out as it came
 Item = TypeVar("Item")
+# What callers may leave out, answers hold.
+Looks = Annotated[dict[str, Any], DocumentedAs(shown_of(Branding, colors=shown_of(BrandColors)))]
+Abilities = Annotated[dict[str, bool], DocumentedAs(shown_of(CustomerMay))]
+ReturnUrl = Annotated[str | None, told(SettingsDraft.model_fields["return_url"].description)]
+PERMISSIONS = "What to offer: what the workspace lets its customers do, and its plan allows."
 UNSEEN = "Null in an embed session whose workspace does not let its customers `viewPayloads`."
 
 
@@ -85,6 +91,9 @@ class AuthContext(TypedDict):
     customerExternalId: str | None
     plan: str
     expiresAt: Timestamp | None
+    returnUrl: ReturnUrl
+    branding: Looks
+    permissions: Annotated[Abilities | None, told(f"{PERMISSIONS} Null for a key.")]
 
 
 class Named(TypedDict):

@@ -50,6 +50,4 @@ class EmbedSession(TypedDict):
     token: Annotated[str, told("anges_..., for the browser, as a bearer token.")]
     expiresAt: Timestamp
     customerAccountId: Uuid
-    url: Annotated[
-        str | None, told("The portal with the token in its fragment; null where no portal is set.")
-    ]
+    url: Annotated[str, told("The portal, with the token in the fragment.")]

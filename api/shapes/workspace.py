@@ -1,18 +1,15 @@
 """The shapes of answers about a workspace's settings, and about what a portal draws itself from."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from typing_extensions import TypedDict
 
-from engine.control.workspace_settings import BrandColors, Branding, CustomerMay, SettingsDraft
+from api.shapes import PERMISSIONS, Abilities, Looks, ReturnUrl
+from engine.control.workspace_settings import SettingsDraft
 from engine.core.vocabulary import Environment
-from engine.drafts import DocumentedAs, Uuid, shown_of, told
+from engine.drafts import Uuid, told
 from engine.model.instants import Timestamp
 from engine.model.words import Word
-
-# What callers may leave out, answers hold.
-Looks = Annotated[dict[str, Any], DocumentedAs(shown_of(Branding, colors=shown_of(BrandColors)))]
-Abilities = Annotated[dict[str, bool], DocumentedAs(shown_of(CustomerMay))]
 
 
 class Workspace(TypedDict):
@@ -26,6 +23,7 @@ class Workspace(TypedDict):
         list[str], told(SettingsDraft.model_fields["allowed_origins"].description)
     ]
     customerMay: Abilities
+    returnUrl: ReturnUrl
     updatedAt: Annotated[Timestamp | None, told("Of the settings; null: as they are by default.")]
 
 
@@ -42,6 +40,7 @@ class EmbedLimits(TypedDict):
 class EmbedContext(TypedDict):
     """What a portal needs to draw itself for whoever's session it has."""
 
+    workspaceId: Uuid
     workspaceName: str
     environment: Word[Environment]
     customerAccountId: Uuid
@@ -49,8 +48,6 @@ class EmbedContext(TypedDict):
     expiresAt: Annotated[Timestamp, told("When the session ends. Ask for another one before.")]
     branding: Looks
     locale: Annotated[str, told("That of the branding; `en` where it has none.")]
-    permissions: Annotated[
-        Abilities,
-        told("What to offer: what the workspace lets its customers do, and its plan allows."),
-    ]
+    permissions: Annotated[Abilities, told(PERMISSIONS)]
+    returnUrl: ReturnUrl
     limits: EmbedLimits

@@ -181,6 +181,10 @@ class SettingsDraft(Document):
         description="Origins that browsers may call from: https, or http for localhost and 127.0.0.1.",
     )
     customer_may: Annotated[CustomerMay, NullIs({})] = Field(default_factory=CustomerMay)
+    return_url: HttpsUrl | None = Field(
+        None,
+        description="Where the portal leads back to after a session; https only.",
+    )
 
 
 # Only the shape of a patch is judged here. Merged into the document, it is judged as a draft.
@@ -198,6 +202,7 @@ def settings_document(settings: WorkspaceSettings) -> dict[str, Any]:
         "branding": branding_document(settings),
         "allowedOrigins": list(settings.origins),
         "customerMay": {ability.value: settings.allows(ability) for ability in Ability},
+        "returnUrl": settings.return_url,
     }
 
 
@@ -247,5 +252,6 @@ class SettingsCommands:
             branding=document["branding"],
             origins=origins,
             denied=frozenset(ability for ability in Ability if not may[ability.value]),
+            return_url=document["returnUrl"],
             updated_at_ms=self._writer.next_ms(present.updated_at_ms),
         )

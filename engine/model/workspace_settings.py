@@ -33,6 +33,7 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     branding: dict[str, Any] | None = None  # as callers wrote it, without null members
     origins: tuple[str, ...] = ()  # as browsers write them
     denied: frozenset[Ability] = frozenset()
+    return_url: str | None = None  # where a portal leads back to
     updated_at_ms: int | None = None
 
     def allows(self, ability: Ability) -> bool:

@@ -46,6 +46,7 @@ class SettingsTable:
             "branding": settings.branding,
             "origins": settings.origins,
             "denied": sorted(ability.value for ability in settings.denied),
+            "returnUrl": settings.return_url,
         }
         rows = await write(
             self._pool,
@@ -70,5 +71,6 @@ def settings_record(row: Record) -> WorkspaceSettings:
         branding=document["branding"],
         origins=tuple(document["origins"]),
         denied=frozenset(known[name] for name in document["denied"] if name in known),
+        return_url=document.get("returnUrl"),
         updated_at_ms=row["updated_at_ms"],
     )

@@ -447,7 +447,7 @@ class House:
                 self.writer,
             ),
             workspace_settings=SettingsCommands(self.tables.settings, self.writer),
-            portal_url="https://portal.example.com/",
+            portal="https://portal.example.com/{}".format,
             dead_letters=DeadLetterCommands(
                 self.log,
                 PostgresDeadLetters(self.bridge.pool),

@@ -367,6 +367,15 @@ async def test_the_context_says_who_calls(house: House, tenant: Tenant) -> None:
         "customerExternalId": None,
         "plan": "scale",
         "expiresAt": None,
+        "returnUrl": None,
+        "branding": {
+            "name": None,
+            "logoUrl": None,
+            "colors": {"primary": None, "accent": None, "background": None, "text": None},
+            "locale": None,
+            "supportUrl": None,
+        },
+        "permissions": None,
     }
 
 

@@ -31,8 +31,11 @@ async def test_a_session_says_whose_it_is_and_when_it_ends(
     before = house.server.clock.now()
     made = await api("POST", "/embed/sessions", {"customerExternalId": "ada"})
     assert made.json["token"].startswith("anges_")
-    assert made.json["url"] is None
+    workspace = (await api("GET", "/auth/context")).json["workspaceId"]
+    own = f"http://127.0.0.1:{house.door.address[1]}/portal/{workspace}"
+    assert made.json["url"] == f"{own}#token={made.json['token']}"
     browser = house.caller_with(made.json["token"])
+    shown = (await browser("GET", "/embed/context")).json
     context = (await browser("GET", "/auth/context")).json
     assert context == {
         "kind": "EMBED_SESSION",
@@ -45,6 +48,7 @@ async def test_a_session_says_whose_it_is_and_when_it_ends(
         "customerExternalId": "ada",
         "plan": "scale",
         "expiresAt": made.json["expiresAt"],
+        **{name: shown[name] for name in ("returnUrl", "branding", "permissions")},
     }
     tokens = house.server.tokens
     token = made.json["token"].encode()

@@ -242,6 +242,7 @@ async def test_a_portal_learns_whose_session_it_is_and_what_to_offer(
     ada = house.caller_with(made["token"])
     first = (await ada("GET", "/embed/context")).json
     assert first == {
+        "workspaceId": tenant.workspace.id,
         "workspaceName": "acme",
         "environment": "DEVELOPMENT",
         "customerAccountId": made["customerAccountId"],
@@ -256,6 +257,7 @@ async def test_a_portal_learns_whose_session_it_is_and_what_to_offer(
         },
         "locale": "en",
         "permissions": {ability.value: True for ability in Ability},
+        "returnUrl": None,
         "limits": {
             "requestsPerMinute": 1_200,
             "destinations": 20,
@@ -265,9 +267,17 @@ async def test_a_portal_learns_whose_session_it_is_and_what_to_offer(
         },
     }
     branding = {"name": "Acme", "locale": "fr", "colors": {"primary": "#0b5fff"}}
-    change = {"branding": branding, "customerMay": {"replay": False}}
+    back = "https://acme.example.com/settings"
+    change = {"branding": branding, "customerMay": {"replay": False}, "returnUrl": back}
     await api("PATCH", "/workspace", change)
     second = (await ada("GET", "/embed/context")).json
+    seen = (await ada("GET", "/auth/context")).json
+    assert second["returnUrl"] == back
+    for name in ("workspaceId", "returnUrl", "branding", "permissions"):
+        assert seen[name] == second[name], name
+    of_key = (await api("GET", "/auth/context")).json
+    assert (of_key["returnUrl"], of_key["branding"]) == (back, second["branding"])
+    assert of_key["permissions"] is None
     assert (second["locale"], second["branding"]["name"]) == ("fr", "Acme")
     assert [name for name, may in second["permissions"].items() if not may] == ["replay"]
     mcp = await house.caller(tenant, environment=None, X_Environment="DEVELOPMENT")

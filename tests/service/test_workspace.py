@@ -29,7 +29,7 @@ async def test_settings_are_as_by_default_until_they_are_changed(
     assert (shown["id"], shown["name"], shown["plan"]) == (tenant.workspace.id, "acme", "scale")
     assert (shown["branding"], shown["allowedOrigins"]) == (BRANDING, [])
     assert set(shown["customerMay"].values()) == {True}
-    assert shown["updatedAt"] is None
+    assert (shown["returnUrl"], shown["updatedAt"]) == (None, None)
 
 
 async def test_a_patch_merges_and_null_puts_back(api: Caller) -> None:
@@ -43,6 +43,7 @@ async def test_a_patch_merges_and_null_puts_back(api: Caller) -> None:
         },
         "allowedOrigins": ["HTTPS://Portal.Example.com:443", "http://localhost:3000"],
         "customerMay": {"replay": False, "editHeaders": False},
+        "returnUrl": "https://acme.example.com/settings",
     }
     first = (await api("PATCH", "/workspace", change)).json
     colors = {**COLORS, "primary": "#0b5fff"}
@@ -50,6 +51,8 @@ async def test_a_patch_merges_and_null_puts_back(api: Caller) -> None:
     assert first["allowedOrigins"] == [PORTAL, "http://localhost:3000"]
     off = {name for name, value in first["customerMay"].items() if not value}
     assert off == {"replay", "editHeaders"}
+    back = first["returnUrl"]
+    assert back == change["returnUrl"]
     change = {
         "branding": {"name": None, "colors": {"primary": None, "text": "#000000"}},
         "customerMay": {"replay": None},
@@ -62,12 +65,14 @@ async def test_a_patch_merges_and_null_puts_back(api: Caller) -> None:
     }
     assert second["allowedOrigins"] == first["allowedOrigins"]
     assert second["customerMay"] == {**first["customerMay"], "replay": True}
+    assert second["returnUrl"] == back
     assert second["updatedAt"] > first["updatedAt"]
     assert (await api("GET", "/workspace")).json == second
     assert (await api("PATCH", "/workspace", {})).json == second, "nothing changed: no new version"
-    nulls = {"branding": None, "allowedOrigins": None, "customerMay": None}
+    nulls = {"branding": None, "allowedOrigins": None, "customerMay": None, "returnUrl": None}
     reset = (await api("PATCH", "/workspace", nulls)).json
     assert (reset["branding"], reset["allowedOrigins"]) == (BRANDING, [])
+    assert reset["returnUrl"] is None
     assert set(reset["customerMay"].values()) == {True}
 
 
@@ -106,6 +111,8 @@ async def test_a_patch_merges_and_null_puts_back(api: Caller) -> None:
         ({"customerMay": {"everything": True}}, "customerMay.everything"),
         ({"customerMay": {"replay": "no"}}, "customerMay.replay"),
         ({"customerMay": []}, "customerMay"),
+        ({"returnUrl": "http://acme.example.com"}, "returnUrl"),
+        ({"returnUrl": "javascript:alert(1)"}, "returnUrl"),
     ],
 )
 async def test_what_cannot_be_is_refused_by_its_place(

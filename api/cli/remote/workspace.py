@@ -33,6 +33,7 @@ add_plain(command, PLAIN)
 )  # fmt: skip
 @click.option("--locale", metavar="TAG", help="Such as en, de-CH, zh-Hant-TW.")
 @click.option("--support-url", metavar="URL", help="Where customers find help; https only.")
+@click.option("--return-url", metavar="URL", help="Where the portal leads back to; https only.")
 @click.option(
     "--origin", "origins", multiple=True, metavar="ORIGIN",
     help="That pages may call from, such as https://portal.example.com; may be repeated. They replace "
@@ -65,6 +66,7 @@ def change_of(given: dict[str, Any]) -> Any:
     put(branding, supportUrl=given["support_url"], colors=dict(given["colors"]) or None)
     if branding:
         body["branding"] = {**(body.get("branding") or {}), **branding}
+    put(body, returnUrl=given["return_url"])
     if given["origins"] and given["no_origins"]:
         raise click.UsageError("--origin and --no-origins contradict each other")
     if given["origins"] or given["no_origins"]:

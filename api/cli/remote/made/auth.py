@@ -10,7 +10,7 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "Show what a credential stands for.\n\nWorkspace, environment and scope of the "
             "credential. An MCP key need not name an environment. An embed session has no "
-            "scope and no key."
+            "scope and no key, but the permissions of its customer."
         ),
     ),
 )

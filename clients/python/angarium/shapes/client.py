@@ -3,6 +3,7 @@
 
 from typing import Literal, TypedDict
 
+from angarium.shapes.shared import Branding, CustomerMay
 from angarium.shapes.words import Environment, Scope
 
 
@@ -19,6 +20,11 @@ class AuthContext(TypedDict):
     customerExternalId: str | None
     plan: str
     expiresAt: str | None
+    # Where the portal leads back to after a session; https only.
+    returnUrl: str | None
+    branding: Branding
+    # What to offer: what the workspace lets its customers do, and its plan allows. Null for a key.
+    permissions: CustomerMay | None
 
 
 class LoopHealth(TypedDict):

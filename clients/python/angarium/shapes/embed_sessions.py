@@ -29,8 +29,8 @@ class EmbedSession(TypedDict):
     token: str
     expiresAt: str
     customerAccountId: str
-    # The portal with the token in its fragment; null where no portal is set.
-    url: str | None
+    # The portal, with the token in the fragment.
+    url: str
 
 
 class SessionDraft(TypedDict):
@@ -45,6 +45,7 @@ class SessionDraft(TypedDict):
 class EmbedContext(TypedDict):
     """What a portal needs to draw itself for whoever's session it has."""
 
+    workspaceId: str
     workspaceName: str
     environment: Environment
     customerAccountId: str
@@ -56,4 +57,6 @@ class EmbedContext(TypedDict):
     locale: str
     # What to offer: what the workspace lets its customers do, and its plan allows.
     permissions: CustomerMay
+    # Where the portal leads back to after a session; https only.
+    returnUrl: str | None
     limits: EmbedLimits

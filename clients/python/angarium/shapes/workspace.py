@@ -60,6 +60,8 @@ class Workspace(TypedDict):
     # Origins that browsers may call from: https, or http for localhost and 127.0.0.1.
     allowedOrigins: list[str]
     customerMay: CustomerMay
+    # Where the portal leads back to after a session; https only.
+    returnUrl: str | None
     # Of the settings; null: as they are by default.
     updatedAt: str | None
 
@@ -84,3 +86,5 @@ class SettingsPatch(TypedDict, total=False):
     # Origins that browsers may call from: https, or http for localhost and 127.0.0.1.
     allowedOrigins: list[str] | None
     customerMay: CustomerMayPatch | None
+    # Where the portal leads back to after a session; https only.
+    returnUrl: str | None
