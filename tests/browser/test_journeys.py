@@ -218,18 +218,6 @@ def test_a_signature_is_checked_without_any_request(window: Window) -> None:
     assert len(window.requests) == before
 
 
-def test_the_first_view_asks_for_little(window: Window) -> None:
-    changes = window.page.get_by_role("link", name="Destination create").first
-    changes.wait_for()
-    window.requests.clear()
-    window.page.reload()
-    changes.wait_for()
-    scripts = [each for each in window.requests if each.endswith(".js")]
-    api = [each for each in window.requests if "/console" not in each]
-    assert len(scripts) <= 24
-    assert len(api) <= 5  # three of the page, the last changes, and the stream
-
-
 def test_the_search_finds_by_id_and_by_the_beginning_of_a_name(window: Window, town: Town) -> None:
     page = window.open("/settings")
     page.keyboard.press("/")

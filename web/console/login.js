@@ -1,7 +1,7 @@
 /** The login: a key is exchanged for a session and kept nowhere. Over a page whose session ended it keeps the page. */
 import { h, html, useState } from "../vendor/preact.js";
 import { t } from "../shared/i18n.js";
-import { Shell } from "../shared/ui/empty.js";
+import { Shell } from "../shared/ui/command.js";
 import { Field } from "../shared/ui/field.js";
 import { ended, login } from "./session.js";
 

@@ -1,20 +1,119 @@
-/** The entry of the console: the session first, then the shell. */
-import { h, render } from "../vendor/preact.js";
-import { preferred, useLocale } from "../shared/i18n.js";
-import { address, go, start } from "../shared/router.js";
-import { at, environment, login, resume, session } from "./session.js";
-import { App } from "./shell.js";
+/** The entry of the console, and the frame of every page: navigation, environment, the page of the address, what lies over it. */
+import { h, html, render, signal, useEffect, useErrorBoundary, useState } from "../vendor/preact.js";
+import { locale, preferred, t, useLocale } from "../shared/i18n.js";
+import { lazily } from "../shared/resource.js";
+import { address, go, match, start } from "../shared/router.js";
+import { listen } from "./keyboard.js";
+import { at, codeRefused, ended, environment, logout, resume, segment, session } from "./session.js";
 
-document.documentElement.dataset.theme = localStorage.getItem("angarium.theme") ?? "";
+const Login = lazily(() => import("./login.js").then((found) => found.Login));
+const Search = lazily(() => import("./search.js").then((found) => found.Search));
 
-/** Exchange the code of a login link, and take it out of the address. Returns true where it was refused. */
-async function codeRefused() {
-  const code = new URLSearchParams(location.hash.slice(1)).get("code");
-  if (!code) return false;
-  history.replaceState(null, "", location.pathname + location.search);
-  return login({ code }).then(() => false, () => true);
+/** @param {() => Promise<{Page: (props: any) => any}>} load */
+const page = (load) => lazily(() => load().then((found) => found.Page));
+
+/** @type {[string, any][]} path, and its page, whose module is loaded when it is first opened */
+const ROUTES = [
+  ["/", page(() => import("./pages/overview.js"))],
+  ["/pulse", page(() => import("./pages/pulse.js"))],
+  ["/destinations", page(() => import("./pages/destinations.js"))],
+  ["/destinations/:id", page(() => import("./pages/destination.js"))],
+  ["/destinations/:id/:tab", page(() => import("./pages/destination.js"))],
+  ["/events", page(() => import("./pages/events.js"))],
+  ["/events/:id", page(() => import("./pages/event.js"))],
+  ["/deliveries", page(() => import("./pages/deliveries.js"))],
+  ["/deliveries/:id", page(() => import("./pages/delivery.js"))],
+  ["/dlq", page(() => import("./pages/dlq.js"))],
+  ["/replays", page(() => import("./pages/replays.js"))],
+  ["/replays/:id", page(() => import("./pages/replay.js"))],
+  ["/rules", page(() => import("./pages/rules.js"))],
+  ["/schemas", page(() => import("./pages/schemas.js"))],
+  ["/schemas/:eventType", page(() => import("./pages/schema.js"))],
+  ["/customers", page(() => import("./pages/customers.js"))],
+  ["/customers/:externalId", page(() => import("./pages/customer.js"))],
+  ["/bench/:id", page(() => import("./pages/bench.js"))],
+  ["/audit", page(() => import("./pages/audit.js"))],
+  ["/settings", page(() => import("./pages/settings.js"))],
+  ["/signatures", page(() => import("./pages/signatures.js"))],
+  ["/components", page(() => import("./pages/components.js"))],
+];
+
+/** The navigation: a group, its entries (path, title). @returns {[string, [string, string][]][]} */
+const menu = () => [
+  ["", [["/", t("Overview")], ["/pulse", t("Pulse")], ["/destinations", t("Destinations")]]],
+  [t("Traffic"), [["/events", t("Events")], ["/deliveries", t("Deliveries")], ["/dlq", t("Dead letters")], ["/replays", t("Replays")]]],
+  [t("Configuration"), [["/rules", t("Routing rules")], ["/schemas", t("Schemas")], ["/customers", t("Customers")]]],
+  [t("Workspace"), [["/audit", t("Audit log")], ["/settings", t("Settings")], ["/signatures", t("Signature checker")]]],
+];
+const NAMES = { DEVELOPMENT: "Development", STAGING: "Staging", PRODUCTION: "Production" };
+
+/** Return the path below the environment. */
+function inner() {
+  return "/" + address.value.pathname.split("/").slice(3).join("/");
 }
 
+/** @param {string} theme */
+function useTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  localStorage.setItem("angarium.theme", theme);
+}
+
+/** True while the search lies over the page. */
+export const searching = signal(false);
+
+function Side() {
+  const [open, setOpen] = useState(false);
+  const path = inner();
+  useEffect(() => setOpen(false), [path]);
+  const here = (/** @type {string} */ to) => (to === "/" ? path === "/" : path === to || path.startsWith(to + "/"));
+  const environments = session.value?.environments ?? [];
+  return html`<header class=${open ? "side open" : "side"}>
+    <a class="mark" href=${at()}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M8 1 15 14H11L8 8 5 14H1Z" /></svg>Angarium</a>
+    <select class="select" style=${{ inlineSize: "auto" }} aria-label=${t("Environment")} value=${environment.value} onChange=${(/** @type {any} */ event) => go(`/console/${segment(event.currentTarget.value)}`)}>
+      ${environments.map((each) => html`<option value=${each} selected=${each === environment.value}>${NAMES[each]}</option>`)}
+    </select>
+    <button type="button" class="button seek" data-search onClick=${() => { searching.value = true; }}>${t("Search")} <kbd>/</kbd></button>
+    <button type="button" class="button menu" aria-expanded=${open} onClick=${() => setOpen(!open)}>${t("Menu")}</button>
+    <nav aria-label=${t("Pages")}>${menu().map(([group, entries]) => html`${group && html`<p class="group">${group}</p>`}
+      <ul>${entries.map(([to, title]) => html`<li><a href=${at(to === "/" ? "" : to)} aria-current=${here(to) ? "page" : null}>${title}</a></li>`)}</ul>`)}
+    </nav>
+    <div class="tail">
+      <div class="choices"><select class="select" aria-label=${t("Theme")} onChange=${(/** @type {any} */ event) => useTheme(event.currentTarget.value)}>
+        ${[["", t("System theme")], ["light", t("Light")], ["dark", t("Dark")]].map(([word, text]) => html`<option value=${word} selected=${document.documentElement.dataset.theme === word}>${text}</option>`)}
+      </select>
+      <select class="select" aria-label=${t("Language")} onChange=${(/** @type {any} */ event) => { localStorage.setItem("angarium.locale", event.currentTarget.value); useLocale(event.currentTarget.value); }}>
+        ${[["en", "English"], ["de", "Deutsch"]].map(([word, text]) => html`<option value=${word} selected=${locale.value === word}>${text}</option>`)}
+      </select></div>
+      <div class="row spread"><span class="quiet">${session.value?.scope === "manage" ? "" : t("Read only")}</span>
+      <button type="button" class="button bare" onClick=${logout}>${t("Sign out")}</button></div>
+    </div>
+  </header>`;
+}
+
+/** Shows the page of the address. */
+function Outlet() {
+  const [error, reset] = useErrorBoundary((/** @type {any} */ problem) => console.error(problem));
+  const found = match(ROUTES, inner());
+  const Page = found?.page;
+  useEffect(reset, [Page]);
+  if (!Page) return html`<main class="page" id="main"><h1>${t("There is no such page.")}</h1><p><a href=${at()}>${t("To the overview")}</a></p></main>`;
+  if (error) return html`<main class="page" id="main"><h1>${t("This page broke.")}</h1><p class="notice tone-bad">${String(error.message)}</p><p><button class="button" onClick=${reset}>${t("Show it again")}</button></p></main>`;
+  const { params } = found;
+  return html`<main class="page" id="main" tabindex="-1">${h(Page, { key: `${environment.value} ${params.id ?? params.externalId ?? params.eventType ?? ""}`, ...params })}</main>`;
+}
+
+/** @param {{used: boolean}} props `used`: the login link was refused */
+function App({ used }) {
+  const out = !session.value;
+  useEffect(listen, []);
+  if (out) return h(Login, { used });
+  return html`<a class="skip button" href="#main">${t("To the content")}</a>
+    <div class="frame" inert=${ended.value}>${h(Side, {})}${h(Outlet, {})}</div>
+    ${searching.value && h(Search, { close: () => { searching.value = false; } })}
+    ${ended.value && h(Login, {})}<div class="toasts" role="status" />`;
+}
+
+document.documentElement.dataset.theme = localStorage.getItem("angarium.theme") ?? "";
 const [used] = await Promise.all([codeRefused(), useLocale(preferred())]);
 if (!session.value) await resume();
 address.value = new URL(location.href);

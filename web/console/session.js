@@ -70,6 +70,14 @@ export async function login({ key, code }) {
   keep(await asking.call("POST", "/console/sessions", { body: {} }));
 }
 
+/** Exchange the code of a login link, and take it out of the address. Returns true where it was refused. */
+export async function codeRefused() {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code");
+  if (!code) return false;
+  history.replaceState(null, "", location.pathname + location.search);
+  return login({ code }).then(() => false, () => true);
+}
+
 /** End the session here, in other tabs and at the server. */
 export async function logout() {
   await api.call("DELETE", "/console/sessions").catch(() => undefined);

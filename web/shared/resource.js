@@ -1,5 +1,32 @@
-/** Data of a page: loaded, kept while it is loaded again, and asked for again by itself when the server was busy. */
-import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
+/** What a page shows once it is loaded: data, which is kept while it is loaded again, and modules of its rarer parts. */
+import { h, html, useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
+import { t } from "./i18n.js";
+
+/**
+ * Return a component whose module is loaded when it is first shown; until then it shows nothing.
+ * @template {(props: any) => any} C @param {() => Promise<C>} load @returns {C}
+ */
+export function lazily(load) {
+  /** @type {C | null} */
+  let found = null;
+  const Later = (/** @type {any} */ props) => {
+    const [, drawn] = useState(0);
+    useEffect(() => {
+      if (found) return;
+      load().catch(() => /** @type {any} */ (Unloaded)).then((component) => {
+        found = component;
+        drawn(1);
+      });
+    }, []);
+    return found && h(found, props);
+  };
+  return /** @type {C} */ (Later);
+}
+
+function Unloaded() {
+  return html`<div class="notice tone-bad" role="alert"><strong>${t("This part could not be loaded.")}</strong>
+    <div><button type="button" class="button" onClick=${() => location.reload()}>${t("Load again")}</button></div></div>`;
+}
 
 /**
  * @template T

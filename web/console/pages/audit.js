@@ -8,7 +8,7 @@ import { Failure } from "../../shared/ui/failure.js";
 import { asked, clear, Filters } from "../../shared/ui/filters.js";
 import { Ident } from "../../shared/ui/ident.js";
 import { Moment } from "../../shared/ui/moment.js";
-import { More } from "../../shared/ui/table.js";
+import { More } from "../../shared/ui/more.js";
 import { Head } from "../head.js";
 import { useNames } from "../names.js";
 import { api, at } from "../session.js";

@@ -5,7 +5,8 @@ import { usePages } from "../../shared/resource.js";
 import { Empty } from "../../shared/ui/empty.js";
 import { asked, clear, Filters } from "../../shared/ui/filters.js";
 import { Moment } from "../../shared/ui/moment.js";
-import { More, Table } from "../../shared/ui/table.js";
+import { More } from "../../shared/ui/more.js";
+import { Table } from "../../shared/ui/table.js";
 import { Head } from "../head.js";
 import { api, at } from "../session.js";
 

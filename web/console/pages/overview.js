@@ -1,19 +1,18 @@
 /** The overview: is it fine now, what broke, where does it queue, what died, what changed. */
-import { h, html, useEffect, useState } from "../../vendor/preact.js";
-import { compact, percent, rate, words } from "../../shared/format.js";
+import { h, html } from "../../vendor/preact.js";
+import { compact, percent, rate } from "../../shared/format.js";
 import { number, t, tn } from "../../shared/i18n.js";
-import { useResource } from "../../shared/resource.js";
+import { lazily, useResource } from "../../shared/resource.js";
 import { useStream } from "../../shared/stream.js";
-import { Chart } from "../../shared/ui/chart.js";
-import { Empty, Shell, Skeleton } from "../../shared/ui/empty.js";
-import { Failure } from "../../shared/ui/failure.js";
-import { Moment } from "../../shared/ui/moment.js";
-import { Spark } from "../../shared/ui/spark.js";
-import { State } from "../../shared/ui/state.js";
+import { Spark, State } from "../../shared/ui/state.js";
 import { Table } from "../../shared/ui/table.js";
 import { Head } from "../head.js";
 import { api, at, environment } from "../session.js";
 
+// Modules that the first view does without.
+const Failure = lazily(() => import("../../shared/ui/failure.js").then((found) => found.Failure));
+const Below = lazily(() => import("../parts/overview/below.js").then((found) => found.Below));
+const FirstSteps = lazily(() => import("../parts/overview/first-steps.js").then((found) => found.FirstSteps));
 const SHOWN = 8;
 const SECONDS = 60;
 
@@ -50,31 +49,11 @@ const columns = () => [
   { title: t("Last error"), on: "sub", cell: (row) => html`<span class="cut quiet" title=${row.health.lastError ?? ""}>${row.health.state === "HEALTHY" || row.health.state === "IDLE" ? "" : row.health.lastError ?? ""}</span>` },
 ];
 
-function Changes() {
-  const found = useResource((signal) => api.get("/audit-logs", { limit: 6 }, signal), []);
-  return html`<section class="panel"><header><h2>${t("Last changes")}</h2><a href=${at("/audit")}>${t("Audit log")}</a></header>
-    ${found.error && !found.data ? h(Failure, { error: found.error, retry: found.reload }) : !found.data ? h(Skeleton, { rows: 6 }) : html`<table class="table plain"><tbody>${found.data.items.map((/** @type {any} */ each) => html`<tr key=${each.id}>
-      <td><a class="opener" href=${at(`/audit?objectId=${each.objectId}`)}>${words(each.action.replace(".", " "))}</a></td><td class="number quiet">${h(Moment, { at: each.createdAt, relative: true })}</td></tr>`)}</tbody></table>`}
-  </section>`;
-}
-
-function FirstSteps() {
-  return h(Empty, { title: t("Nothing is delivered yet. Four commands to a first delivery:") }, [
-    h(Shell, { text: "angarium listen 9000" }),
-    h(Shell, { text: "angarium destinations create First http://127.0.0.1:9000/" }),
-    h(Shell, { text: "angarium rules create All First '*'" }),
-    h(Shell, { text: "angarium events send hello.world --data '{\"hello\": \"world\"}'" }),
-    html`<a class="button primary" href=${at("/destinations?new=1")}>${t("Or create a destination here")}</a>`,
-  ]);
-}
-
 export function Page() {
   const throughput = useResource((signal) => api.get("/observability/throughput", { environment: environment.value }, signal), []);
   const summaries = useResource((signal) => api.get("/destinations/summaries", { sort: "trouble", limit: SHOWN }, signal), []);
   const counts = useResource((signal) => api.get("/observability/counts", {}, signal), []);
-  const [later, setLater] = useState(false);
-  const ready = throughput.data && summaries.data;
-  useEffect(() => { if (ready) setLater(true); }, [ready]);
+  const ready = throughput.data && summaries.data && counts.data;
   const reload = () => { throughput.reload(); summaries.reload(); counts.reload(); };
   useStream(api, "throughput,health,dlq", {}, {
     throughput: (point) => throughput.set((old) => ({ ...old, ...point, accepted: point.accepted, series: [...old.series, point].slice(-SECONDS) })),
@@ -88,7 +67,6 @@ export function Page() {
   const series = flow?.series ?? [];
   const last = series.at(-1);
   const items = summaries.data?.items ?? null;
-  const values = (/** @type {string} */ name) => series.map((/** @type {any} */ each) => each[name]);
   return html`${h(Head, { title: t("Overview"), live: true })}
     ${h(Verdict, { items, counts: counts.data })}
     ${throughput.error && h(Failure, { error: throughput.error, retry: throughput.reload })}
@@ -103,15 +81,5 @@ export function Page() {
     <section class="panel"><header><h2>${t("Destinations, worst first")}</h2><a href=${at("/destinations")}>${t("All destinations")}</a></header>
       ${h(Table, { label: t("Destinations"), columns: columns(), rows: items, error: summaries.error, retry: summaries.reload, id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`), empty: h(FirstSteps, {}) })}
     </section>
-    <div class="two">
-      <section class="panel"><header><h2>${t("The last minute")}</h2></header><div class="inside">${flow && h(Chart, {
-        times: values("at"), unit: t("per second"),
-        series: [
-          { name: t("Accepted"), tone: "muted", dashed: true, values: values("accepted") },
-          { name: t("Delivered"), tone: "accent", values: values("delivered") },
-          { name: t("Failed for good"), tone: "bad", values: values("failed") },
-        ],
-      })}</div></section>
-      ${later && h(Changes, {})}
-    </div>`;
+    ${ready && h(Below, { series })}`;
 }

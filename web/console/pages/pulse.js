@@ -8,7 +8,7 @@ import { Empty, Skeleton } from "../../shared/ui/empty.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { asked, Filters } from "../../shared/ui/filters.js";
 import { State } from "../../shared/ui/state.js";
-import { More } from "../../shared/ui/table.js";
+import { More } from "../../shared/ui/more.js";
 import { Head } from "../head.js";
 import { Concurrency } from "../parts/concurrency.js";
 import { Course, Courses } from "../parts/course.js";

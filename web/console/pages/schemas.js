@@ -11,7 +11,8 @@ import { asked, clear, Filters } from "../../shared/ui/filters.js";
 import { Moment } from "../../shared/ui/moment.js";
 import { Payload } from "../../shared/ui/payload.js";
 import { State } from "../../shared/ui/state.js";
-import { More, Table } from "../../shared/ui/table.js";
+import { More } from "../../shared/ui/more.js";
+import { Table } from "../../shared/ui/table.js";
 import { Head } from "../head.js";
 import { api, at, writes } from "../session.js";
 

@@ -503,7 +503,7 @@ export default {
   "This login link was used before, or is older than 10 minutes. Print another:": "Dieser Anmeldelink wurde schon benutzt oder ist älter als 10 Minuten. Geben Sie einen neuen aus:",
   "This page": "Diese Seite",
   "This page broke.": "Diese Seite ist gescheitert.",
-  "This page could not be loaded.": "Diese Seite konnte nicht geladen werden.",
+  "This part could not be loaded.": "Dieser Teil konnte nicht geladen werden.",
   "This rule": "Diese Regel",
   "This server has no portal: set ANGARIUM_PORTAL_URL.": "Dieser Server hat kein Portal: Setzen Sie ANGARIUM_PORTAL_URL.",
   "Those that were": "Die waren",

@@ -1,15 +1,9 @@
 /** What a list shows that has nothing: the next step, or how to see more. */
-import { h, html } from "../../vendor/preact.js";
-import { Copy } from "./ident.js";
+import { html } from "../../vendor/preact.js";
 
 /** @param {{title: string, children?: any}} props */
 export function Empty({ title, children }) {
   return html`<div class="empty"><h2>${title}</h2>${children}</div>`;
-}
-
-/** A command for the terminal. @param {{text: string}} props */
-export function Shell({ text }) {
-  return html`<div class="command"><code tabindex="0">${text}</code>${h(Copy, { text })}</div>`;
 }
 
 /** Rows that are being loaded; as high as the rows will be. @param {{rows?: number}} props */

@@ -1,10 +1,11 @@
 /** A table whose rows open: the first cell has a real link, j and k move, x picks, and the row that was left has the focus again. */
 import { h, html, useEffect, useRef } from "../../vendor/preact.js";
 import { t } from "../i18n.js";
+import { lazily } from "../resource.js";
 import { lastRow } from "../router.js";
 import { Empty, Skeleton } from "./empty.js";
-import { Failure } from "./failure.js";
-import { Moment } from "./moment.js";
+
+const Failure = lazily(() => import("./failure.js").then((found) => found.Failure));
 
 /**
  * @template Row
@@ -48,13 +49,4 @@ export function Table({ columns, rows, error, id, href, label, empty, retry, sor
       </tr>`;
     })}</tbody>
   </table>`;
-}
-
-/** The end of a list: the next page, and what was searched. @param {{count: number, more: (() => void) | null, busy: boolean, searchedTo?: string | null}} props `searchedTo`: the page had to stop there */
-export function More({ count, more, busy, searchedTo }) {
-  return html`<div class="more">
-    <span>${t("{count} shown", { count })}</span>
-    ${searchedTo && html`<span>${t("Searched back to")} ${h(Moment, { at: searchedTo })}</span>`}
-    ${more ? html`<button type="button" class="button" disabled=${busy} onClick=${more}>${busy ? t("Searching…") : t("Search further")}</button>` : html`<span>${t("That is all.")}</span>`}
-  </div>`;
 }

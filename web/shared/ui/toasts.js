@@ -1,14 +1,17 @@
 /** Short messages about what was done, with a way to undo it or to see its result. */
-import { html, signal } from "../../vendor/preact.js";
+import { h, html, render, signal } from "../../vendor/preact.js";
 
 /** @typedef {{id: number, text: string, tone: string, action?: {label: string, act?: () => void, href?: string}}} Toast */
 /** @type {import("../../vendor/preact.js").Signal<Toast[]>} */
 const toasts = signal([]);
 let last = 0;
 const SHOWN_MS = 8000;
+const PLACE = ".toasts"; // it is in the page from the beginning, else screen readers miss the first message
 
 /** Tell the reader something. @param {string} text @param {{tone?: string, action?: Toast["action"]}} [options] */
 export function say(text, { tone = "good", action } = {}) {
+  const place = document.querySelector(PLACE);
+  if (place && !place.hasChildNodes()) render(h(Messages, {}), place);
   const id = ++last;
   toasts.value = [...toasts.value.slice(-2), { id, text, tone, action }];
   setTimeout(() => close(id), SHOWN_MS);
@@ -19,10 +22,9 @@ function close(id) {
   toasts.value = toasts.value.filter((each) => each.id !== id);
 }
 
-/** The place of the messages. */
-export function Toasts() {
-  return html`<div class="toasts" role="status">${toasts.value.map(({ id, text, tone, action }) => html`<div key=${id} class=${`toast tone-${tone}`}>
+function Messages() {
+  return html`${toasts.value.map(({ id, text, tone, action }) => html`<div key=${id} class=${`toast tone-${tone}`}>
     <span>${text}</span>
     ${action && (action.href ? html`<a href=${action.href}>${action.label}</a>` : html`<button type="button" class="button" onClick=${() => { close(id); action.act?.(); }}>${action.label}</button>`)}
-  </div>`)}</div>`;
+  </div>`)}`;
 }

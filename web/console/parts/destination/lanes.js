@@ -6,7 +6,8 @@ import { usePages } from "../../../shared/resource.js";
 import { Empty } from "../../../shared/ui/empty.js";
 import { Until } from "../../../shared/ui/moment.js";
 import { State } from "../../../shared/ui/state.js";
-import { More, Table } from "../../../shared/ui/table.js";
+import { More } from "../../../shared/ui/more.js";
+import { Table } from "../../../shared/ui/table.js";
 import { api, at } from "../../session.js";
 import { Problem, stateOf } from "../deliveries.js";
 

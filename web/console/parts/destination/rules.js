@@ -3,7 +3,8 @@ import { h, html } from "../../../vendor/preact.js";
 import { t } from "../../../shared/i18n.js";
 import { usePages } from "../../../shared/resource.js";
 import { Empty } from "../../../shared/ui/empty.js";
-import { More, Table } from "../../../shared/ui/table.js";
+import { More } from "../../../shared/ui/more.js";
+import { Table } from "../../../shared/ui/table.js";
 import { api, at, writes } from "../../session.js";
 import { columns } from "../rules.js";
 

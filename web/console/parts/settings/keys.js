@@ -9,7 +9,8 @@ import { Failure } from "../../../shared/ui/failure.js";
 import { Field } from "../../../shared/ui/field.js";
 import { Copy } from "../../../shared/ui/ident.js";
 import { Moment } from "../../../shared/ui/moment.js";
-import { More, Table } from "../../../shared/ui/table.js";
+import { More } from "../../../shared/ui/more.js";
+import { Table } from "../../../shared/ui/table.js";
 import { act, Button } from "../../act.js";
 import { api, environment, writes } from "../../session.js";
 

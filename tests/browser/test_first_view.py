@@ -1,0 +1,31 @@
+"""Budgets of the first view: scripts, bytes and requests."""
+
+import pytest
+
+from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, first_views
+from tests.browser.town import Town
+from tests.browser.window import Window
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
+def test_the_first_view_keeps_its_budgets(browser: Window, town: Town, locale: str) -> None:
+    with browser.another(town.house.url, locale=locale) as window:
+        window.sign_in(town.house.key)
+        [view] = first_views(window, 1)
+        assert len(view.scripts) <= SCRIPTS, view.scripts
+        assert len(view.requests) <= REQUESTS, view.requests
+        assert view.bytes <= BYTES
+        window.search()
+
+
+def test_the_overview_goes_on_with_one_stream(browser: Window, town: Town) -> None:
+    with browser.another(town.house.url) as window:
+        window.sign_in(town.house.key)
+        window.page.locator(".two tbody a").first.wait_for()  # the last changes
+        window.page.locator(".live", has_text="Live").wait_for()
+        asked = [each.partition("?")[0] for each in window.requests if "/console" not in each]
+        paths = sorted(each.removeprefix(window.url) for each in asked)
+        counts, throughput = "/observability/counts", "/observability/throughput"
+        assert paths == sorted(
+            ["/destinations/summaries", counts, throughput, "/audit-logs", "/stream"]
+        )
