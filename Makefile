@@ -80,10 +80,11 @@ test: $(VENV)/.dev  ## run all tests except the long proofs (PYTEST_ARGS="-k wor
 prove: $(VENV)/.dev  ## run the long proofs: simulations, planted bugs, chaos, the bench's programs
 	@$(BIN)/python -m pytest -m "prove" $(PYTEST_ARGS)
 
-check: $(VENV)/.dev  ## check format, lint, types, code and dependencies
+check: $(VENV)/.dev  ## check format, lint, types, code and dependencies; of web/ where npm is
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/python -m tests.browser.check
 	@$(BIN)/python -m tests.security.static
 	@$(BIN)/python -m tests.security.advisories
 

@@ -1,4 +1,4 @@
-"""The first view of the console: what a browser loads until the overview shows its figures and destinations."""
+"""The first view of the console: what a browser loads until it shows the overview."""
 
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -9,7 +9,7 @@ SCRIPTS = 16
 BYTES = 80_000  # of the page and its files, as they are sent: gzipped
 REQUESTS = 3  # of the API; after them the page holds one stream
 MEDIAN_MS = 300
-# Notes when the first frame with figures and rows began, and when it was drawn, in ms since the navigation began.
+# Notes when the first frame with figures and rows began and ended, in ms since the navigation began.
 WATCH = """
 globalThis.firstView = new Promise((done) => {
   new MutationObserver((_, watch) => {
@@ -21,13 +21,13 @@ globalThis.firstView = new Promise((done) => {
   }).observe(document, {childList: true, subtree: true, characterData: true});
 });
 """
-LOADED = """(drawn) => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+LOADED = """(drawn) => ["navigation", "resource"].flatMap((kind) => performance.getEntriesByType(kind))
   .filter((each) => each.startTime <= drawn)
   .map((each) => ({url: each.name, bytes: each.encodedBodySize}))"""
 
 
 class FirstView(NamedTuple):
-    """What a first view took: paths of scripts and of the API, and the bytes of the page and its files."""
+    """What a first view took: paths of scripts and of the API, bytes of the page and its files."""
 
     ms: float
     scripts: list[str]

@@ -7,12 +7,19 @@ import { at } from "./session.js";
 
 /** @param {{title: any, name?: string, up?: [string, string], live?: boolean, children?: any}} props `up`: path and title of the list above */
 export function Head({ title, name, up, live, children }) {
-  useEffect(() => { document.title = `${name ?? title} · Angarium`; }, [name, title]);
+  useEffect(() => {
+    document.title = `${name ?? title} · Angarium`;
+  }, [name, title]);
   return html`<header>
     <div>${up && html`<p class="crumbs"><a data-up href=${at(up[0])}>${up[1]}</a></p>`}<h1>${title}</h1></div>
     <div class="row wrap">
-      ${live && html`<span class="live">${h(FeedState, { feed: feed.value })}</span>
-      <button type="button" class="button bare" aria-pressed=${paused.value} onClick=${() => { paused.value = !paused.value; }}>${paused.value ? t("Resume") : t("Pause")}</button>`}
+      ${
+        live &&
+        html`<span class="live">${h(FeedState, { feed: feed.value })}</span>
+      <button type="button" class="button bare" aria-pressed=${paused.value} onClick=${() => {
+        paused.value = !paused.value;
+      }}>${paused.value ? t("Resume") : t("Pause")}</button>`
+      }
       ${children}
     </div>
   </header>`;

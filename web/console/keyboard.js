@@ -3,7 +3,18 @@ import { paused } from "../shared/stream.js";
 import { go } from "../shared/router.js";
 import { at } from "./session.js";
 
-const PAGES = { o: "", u: "/pulse", d: "/destinations", e: "/events", l: "/deliveries", q: "/dlq", p: "/replays", r: "/rules", a: "/audit", s: "/settings" };
+const PAGES = {
+  o: "",
+  u: "/pulse",
+  d: "/destinations",
+  e: "/events",
+  l: "/deliveries",
+  q: "/dlq",
+  p: "/replays",
+  r: "/rules",
+  a: "/audit",
+  s: "/settings",
+};
 let leader = 0;
 const LEADER_MS = 1200;
 
@@ -29,7 +40,9 @@ function press(selector) {
 /** @param {KeyboardEvent} event */
 function act(event) {
   const target = /** @type {HTMLElement} */ (event.target);
-  const typing = target.matches("input:not([type=checkbox]):not([type=range]), textarea, select") || document.querySelector("dialog[open]");
+  const typing =
+    target.matches("input:not([type=checkbox]):not([type=range]), textarea, select") ||
+    document.querySelector("dialog[open]");
   if (event.key === "Escape" && !document.querySelector("dialog[open]")) {
     if (typing) target.blur();
     else if (document.querySelector("[data-up]")) history.length > 1 ? history.back() : press("[data-up]");
@@ -46,8 +59,13 @@ function act(event) {
   const keys = {
     j: () => move(1),
     k: () => move(-1),
-    x: () => /** @type {HTMLElement | null} */ (document.activeElement?.closest("tr")?.querySelector("input[type=checkbox]"))?.click(),
-    p: () => { paused.value = !paused.value; },
+    x: () =>
+      /** @type {HTMLElement | null} */ (
+        document.activeElement?.closest("tr")?.querySelector("input[type=checkbox]")
+      )?.click(),
+    p: () => {
+      paused.value = !paused.value;
+    },
     r: () => press("[data-key=r]"),
     n: () => press("[data-key=n]"),
     "/": () => press("[data-search]"),

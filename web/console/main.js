@@ -40,10 +40,39 @@ const ROUTES = [
 
 /** The navigation: a group, its entries (path, title). @returns {[string, [string, string][]][]} */
 const menu = () => [
-  ["", [["/", t("Overview")], ["/pulse", t("Pulse")], ["/destinations", t("Destinations")]]],
-  [t("Traffic"), [["/events", t("Events")], ["/deliveries", t("Deliveries")], ["/dlq", t("Dead letters")], ["/replays", t("Replays")]]],
-  [t("Configuration"), [["/rules", t("Routing rules")], ["/schemas", t("Schemas")], ["/customers", t("Customers")]]],
-  [t("Workspace"), [["/audit", t("Audit log")], ["/settings", t("Settings")], ["/signatures", t("Signature checker")]]],
+  [
+    "",
+    [
+      ["/", t("Overview")],
+      ["/pulse", t("Pulse")],
+      ["/destinations", t("Destinations")],
+    ],
+  ],
+  [
+    t("Traffic"),
+    [
+      ["/events", t("Events")],
+      ["/deliveries", t("Deliveries")],
+      ["/dlq", t("Dead letters")],
+      ["/replays", t("Replays")],
+    ],
+  ],
+  [
+    t("Configuration"),
+    [
+      ["/rules", t("Routing rules")],
+      ["/schemas", t("Schemas")],
+      ["/customers", t("Customers")],
+    ],
+  ],
+  [
+    t("Workspace"),
+    [
+      ["/audit", t("Audit log")],
+      ["/settings", t("Settings")],
+      ["/signatures", t("Signature checker")],
+    ],
+  ],
 ];
 const NAMES = { DEVELOPMENT: "Development", STAGING: "Staging", PRODUCTION: "Production" };
 
@@ -72,17 +101,34 @@ function Side() {
     <select class="select" style=${{ inlineSize: "auto" }} aria-label=${t("Environment")} value=${environment.value} onChange=${(/** @type {any} */ event) => go(`/console/${segment(event.currentTarget.value)}`)}>
       ${environments.map((each) => html`<option value=${each} selected=${each === environment.value}>${NAMES[each]}</option>`)}
     </select>
-    <button type="button" class="button seek" data-search onClick=${() => { searching.value = true; }}>${t("Search")} <kbd>/</kbd></button>
+    <button type="button" class="button seek" data-search onClick=${() => {
+      searching.value = true;
+    }}>${t("Search")} <kbd>/</kbd></button>
     <button type="button" class="button menu" aria-expanded=${open} onClick=${() => setOpen(!open)}>${t("Menu")}</button>
-    <nav aria-label=${t("Pages")}>${menu().map(([group, entries]) => html`${group && html`<p class="group">${group}</p>`}
-      <ul>${entries.map(([to, title]) => html`<li><a href=${at(to === "/" ? "" : to)} aria-current=${here(to) ? "page" : null}>${title}</a></li>`)}</ul>`)}
+    <nav aria-label=${t("Pages")}>${menu().map(
+      ([group, entries]) => html`${group && html`<p class="group">${group}</p>`}
+      <ul>${entries.map(([to, title]) => html`<li><a href=${at(to === "/" ? "" : to)} aria-current=${here(to) ? "page" : null}>${title}</a></li>`)}</ul>`,
+    )}
     </nav>
     <div class="tail">
       <div class="choices"><select class="select" aria-label=${t("Theme")} onChange=${(/** @type {any} */ event) => useTheme(event.currentTarget.value)}>
-        ${[["", t("System theme")], ["light", t("Light")], ["dark", t("Dark")]].map(([word, text]) => html`<option value=${word} selected=${document.documentElement.dataset.theme === word}>${text}</option>`)}
+        ${[
+          ["", t("System theme")],
+          ["light", t("Light")],
+          ["dark", t("Dark")],
+        ].map(
+          ([word, text]) =>
+            html`<option value=${word} selected=${document.documentElement.dataset.theme === word}>${text}</option>`,
+        )}
       </select>
-      <select class="select" aria-label=${t("Language")} onChange=${(/** @type {any} */ event) => { localStorage.setItem("angarium.locale", event.currentTarget.value); useLocale(event.currentTarget.value); }}>
-        ${[["en", "English"], ["de", "Deutsch"]].map(([word, text]) => html`<option value=${word} selected=${locale.value === word}>${text}</option>`)}
+      <select class="select" aria-label=${t("Language")} onChange=${(/** @type {any} */ event) => {
+        localStorage.setItem("angarium.locale", event.currentTarget.value);
+        useLocale(event.currentTarget.value);
+      }}>
+        ${[
+          ["en", "English"],
+          ["de", "Deutsch"],
+        ].map(([word, text]) => html`<option value=${word} selected=${locale.value === word}>${text}</option>`)}
       </select></div>
       <div class="row spread"><span class="quiet">${session.value?.scope === "manage" ? "" : t("Read only")}</span>
       <button type="button" class="button bare" onClick=${logout}>${t("Sign out")}</button></div>
@@ -96,8 +142,10 @@ function Outlet() {
   const found = match(ROUTES, inner());
   const Page = found?.page;
   useEffect(reset, [Page]);
-  if (!Page) return html`<main class="page" id="main"><h1>${t("There is no such page.")}</h1><p><a href=${at()}>${t("To the overview")}</a></p></main>`;
-  if (error) return html`<main class="page" id="main"><h1>${t("This page broke.")}</h1><p class="notice tone-bad">${String(error.message)}</p><p><button class="button" onClick=${reset}>${t("Show it again")}</button></p></main>`;
+  if (!Page)
+    return html`<main class="page" id="main"><h1>${t("There is no such page.")}</h1><p><a href=${at()}>${t("To the overview")}</a></p></main>`;
+  if (error)
+    return html`<main class="page" id="main"><h1>${t("This page broke.")}</h1><p class="notice tone-bad">${String(error.message)}</p><p><button class="button" onClick=${reset}>${t("Show it again")}</button></p></main>`;
   const { params } = found;
   return html`<main class="page" id="main" tabindex="-1">${h(Page, { key: `${environment.value} ${params.id ?? params.externalId ?? params.eventType ?? ""}`, ...params })}</main>`;
 }
@@ -109,8 +157,15 @@ function App({ used }) {
   if (out) return h(Login, { used });
   return html`<a class="skip button" href="#main">${t("To the content")}</a>
     <div class="frame" inert=${ended.value}>${h(Side, {})}${h(Outlet, {})}</div>
-    ${searching.value && h(Search, { close: () => { searching.value = false; } })}
-    ${ended.value && h(Login, {})}<div class="toasts" role="status" />`;
+    ${
+      searching.value &&
+      h(Search, {
+        close: () => {
+          searching.value = false;
+        },
+      })
+    }
+    ${ended.value && h(Login, { used: false })}<div class="toasts" role="status" />`;
 }
 
 document.documentElement.dataset.theme = localStorage.getItem("angarium.theme") ?? "";

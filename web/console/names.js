@@ -14,8 +14,12 @@ export function useNames() {
     if (loaded === place) return;
     loaded = place;
     api.get("/destinations", { limit: 1000 }).then(
-      ({ items }) => { names.value = Object.fromEntries(items.map((/** @type {any} */ each) => [each.id, each.name])); },
-      () => { loaded = ""; },
+      ({ items }) => {
+        names.value = Object.fromEntries(items.map((/** @type {any} */ each) => [each.id, each.name]));
+      },
+      () => {
+        loaded = "";
+      },
     );
   }, [place]);
   return names.value;

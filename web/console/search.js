@@ -23,12 +23,18 @@ const PLACES = {
 
 /** @param {{text: string, close: () => void}} props */
 function Found({ text, close }) {
-  const found = useResource((signal) => (text ? api.get("/lookup", { q: text }, signal) : Promise.resolve({ items: [] })), [text]);
+  const found = useResource(
+    (signal) => (text ? api.get("/lookup", { q: text }, signal) : Promise.resolve({ items: [] })),
+    [text],
+  );
   if (found.error && !found.data) return h(Failure, { error: found.error, retry: found.reload });
   const items = (found.data?.items ?? []).filter((/** @type {any} */ each) => each.kind in PLACES);
-  if (text && found.data && !items.length) return html`<p class="quiet" role="status">${t("Nothing is called so here.")}</p>`;
-  return html`<ul class="rules">${items.map((/** @type {any} */ each) => html`<li key=${each.kind + each.id}>
-    <a class="row spread opener" href=${at(PLACES[each.kind](each.id))} onClick=${close}><span class="cut">${each.label}</span><span class="quiet">${words(each.kind)}</span></a></li>`)}</ul>`;
+  if (text && found.data && !items.length)
+    return html`<p class="quiet" role="status">${t("Nothing is called so here.")}</p>`;
+  return html`<ul class="rules">${items.map(
+    (/** @type {any} */ each) => html`<li key=${each.kind + each.id}>
+    <a class="row spread opener" href=${at(PLACES[each.kind](each.id))} onClick=${close}><span class="cut">${each.label}</span><span class="quiet">${words(each.kind)}</span></a></li>`,
+  )}</ul>`;
 }
 
 /** @param {{close: () => void}} props */
@@ -47,7 +53,11 @@ export function Search({ close }) {
     close();
     go(link.href);
   };
-  return h(Dialog, { title: t("Search"), close }, html`<form class="stack" role="search" onSubmit=${first}>
+  return h(
+    Dialog,
+    { title: t("Search"), close },
+    html`<form class="stack" role="search" onSubmit=${first}>
     ${h(Field, { label: t("Id, idempotency key, customer or event type"), value: draft, change: setDraft, kind: "search", autofocus: true, spellcheck: false })}
-    <div ref=${list}>${h(Found, { text, close })}</div></form>`);
+    <div ref=${list}>${h(Found, { text, close })}</div></form>`,
+  );
 }

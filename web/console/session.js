@@ -21,7 +21,9 @@ export const writes = computed(() => session.value?.scope === "manage");
 export const api = new Api({
   token: () => session.value?.token ?? null,
   environment: () => environment.value,
-  unauthorized: () => { ended.value = true; },
+  unauthorized: () => {
+    ended.value = true;
+  },
 });
 
 /** Return an environment's segment of addresses. @param {string} [name] */
@@ -59,8 +61,13 @@ export async function resume() {
   if (stored) return keep(JSON.parse(stored));
   tabs.postMessage("ask");
   return new Promise((done) => {
-    const stop = session.subscribe((found) => { if (found) setTimeout(() => done(undefined)); });
-    setTimeout(() => { stop(); done(undefined); }, 150);
+    const stop = session.subscribe((found) => {
+      if (found) setTimeout(() => done(undefined));
+    });
+    setTimeout(() => {
+      stop();
+      done(undefined);
+    }, 150);
   });
 }
 
@@ -75,7 +82,10 @@ export async function codeRefused() {
   const code = new URLSearchParams(location.hash.slice(1)).get("code");
   if (!code) return false;
   history.replaceState(null, "", location.pathname + location.search);
-  return login({ code }).then(() => false, () => true);
+  return login({ code }).then(
+    () => false,
+    () => true,
+  );
 }
 
 /** End the session here, in other tabs and at the server. */

@@ -83,7 +83,11 @@ export class Api {
     let answer;
     try {
       answer = await fetch(path + queryOf(query), {
-        method, headers, signal, credentials: "omit", cache: "no-store",
+        method,
+        headers,
+        signal,
+        credentials: "omit",
+        cache: "no-store",
         body: body === undefined || typeof body === "string" ? body : JSON.stringify(body),
       });
     } catch (error) {

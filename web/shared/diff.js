@@ -12,7 +12,10 @@ export function difference(before, after) {
   const lengths = new Uint16Array((one.length + 1) * wide);
   for (let i = one.length - 1; i >= 0; i--) {
     for (let j = two.length - 1; j >= 0; j--) {
-      lengths[i * wide + j] = one[i] === two[j] ? lengths[(i + 1) * wide + j + 1] + 1 : Math.max(lengths[(i + 1) * wide + j], lengths[i * wide + j + 1]);
+      lengths[i * wide + j] =
+        one[i] === two[j]
+          ? lengths[(i + 1) * wide + j + 1] + 1
+          : Math.max(lengths[(i + 1) * wide + j], lengths[i * wide + j + 1]);
     }
   }
   /** @type {Line[]} */

@@ -4,7 +4,10 @@ import { locale, number, region, t } from "./i18n.js";
 /** @param {number | null | undefined} share 0 to 1 */
 export function percent(share) {
   if (share === null || share === undefined) return "–";
-  return number(share, { style: "percent", maximumFractionDigits: share > 0.99 && share < 1 ? 2 : share === 1 || share === 0 ? 0 : 1 });
+  return number(share, {
+    style: "percent",
+    maximumFractionDigits: share > 0.99 && share < 1 ? 2 : share === 1 || share === 0 ? 0 : 1,
+  });
 }
 
 /** @param {number | null | undefined} ms */
@@ -14,7 +17,8 @@ export function duration(ms) {
   const seconds = ms / 1000;
   if (seconds < 60) return `${number(seconds, { maximumFractionDigits: seconds < 10 ? 1 : 0 })} s`;
   if (seconds < 3600) return `${number(Math.floor(seconds / 60))} min ${number(Math.round(seconds % 60))} s`;
-  if (seconds < 172800) return `${number(Math.floor(seconds / 3600))} h ${number(Math.floor((seconds % 3600) / 60))} min`;
+  if (seconds < 172800)
+    return `${number(Math.floor(seconds / 3600))} h ${number(Math.floor((seconds % 3600) / 60))} min`;
   return `${number(Math.floor(seconds / 86400))} d`;
 }
 
@@ -30,7 +34,11 @@ export function rate(n) {
 
 /** @param {string | number | Date} at @param {boolean} [seconds] */
 export function clock(at, seconds = true) {
-  return new Intl.DateTimeFormat(region.value, { hour: "2-digit", minute: "2-digit", ...(seconds ? { second: "2-digit" } : {}) }).format(new Date(at));
+  return new Intl.DateTimeFormat(region.value, {
+    hour: "2-digit",
+    minute: "2-digit",
+    ...(seconds ? { second: "2-digit" } : {}),
+  }).format(new Date(at));
 }
 
 /** Return a local date without its year. @param {string | number} at */
@@ -44,23 +52,39 @@ export function moment(at) {
   const today = date.toDateString() === new Date().toDateString();
   if (today) return clock(date);
   const other = date.getFullYear() === new Date().getFullYear() ? {} : /** @type {const} */ ({ year: "numeric" });
-  return new Intl.DateTimeFormat(region.value, { ...other, month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }).format(date);
+  return new Intl.DateTimeFormat(region.value, {
+    ...other,
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+  }).format(date);
 }
 
-const STEPS = /** @type {const} */ ([["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]]);
+const STEPS = /** @type {const} */ ([
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+]);
 
 /** Return how far a time is from now: "2 minutes ago". @param {string | number} at @param {number} [now] */
 export function ago(at, now = Date.now()) {
   const seconds = Math.round((new Date(at).getTime() - now) / 1000);
   if (Math.abs(seconds) < 2) return t("just now");
   const [unit, size] = STEPS.find(([, each]) => Math.abs(seconds) >= each) ?? ["second", 1];
-  return new Intl.RelativeTimeFormat(locale.value, { numeric: "always", style: "narrow" }).format(Math.trunc(seconds / size), unit);
+  return new Intl.RelativeTimeFormat(locale.value, { numeric: "always", style: "narrow" }).format(
+    Math.trunc(seconds / size),
+    unit,
+  );
 }
 
 /** @param {number} n a size in bytes */
 export function bytes(n) {
   if (n < 1024) return `${number(n)} B`;
-  return n < 1048576 ? `${number(n / 1024, { maximumFractionDigits: 1 })} KiB` : `${number(n / 1048576, { maximumFractionDigits: 1 })} MiB`;
+  return n < 1048576
+    ? `${number(n / 1024, { maximumFractionDigits: 1 })} KiB`
+    : `${number(n / 1048576, { maximumFractionDigits: 1 })} MiB`;
 }
 
 /** Shorten an id in its middle. @param {string} id */
@@ -69,7 +93,16 @@ export function short(id) {
 }
 
 /** Words of the API that do not say in English what they mean. @type {Record<string, string>} */
-const ENGLISH = { IN_DLQ: "Dead letter", RETRIED_FROM_DLQ: "Retried", API: "API", OWN: "Own event", EVENT: "Event", INSPECTION: "Test", NORMAL: "Event", KEY: "Per customer" };
+const ENGLISH = {
+  IN_DLQ: "Dead letter",
+  RETRIED_FROM_DLQ: "Retried",
+  API: "API",
+  OWN: "Own event",
+  EVENT: "Event",
+  INSPECTION: "Test",
+  NORMAL: "Event",
+  KEY: "Per customer",
+};
 
 /** Return a word of the API as people write it: `HTTP_5XX` is "HTTP 5xx". @param {string | null | undefined} word */
 export function words(word) {
@@ -78,5 +111,7 @@ export function words(word) {
   if (known !== word) return known;
   if (locale.value === "en" && word in ENGLISH) return ENGLISH[word];
   const text = word.replaceAll("_", " ").toLowerCase();
-  return text.replace(/^(http|dns|tls|api|mcp|cli)\b/, (each) => each.toUpperCase()).replace(/^./, (each) => each.toUpperCase());
+  return text
+    .replace(/^(http|dns|tls|api|mcp|cli)\b/, (each) => each.toUpperCase())
+    .replace(/^./, (each) => each.toUpperCase());
 }

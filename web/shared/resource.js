@@ -13,10 +13,12 @@ export function lazily(load) {
     const [, drawn] = useState(0);
     useEffect(() => {
       if (found) return;
-      load().catch(() => /** @type {any} */ (Unloaded)).then((component) => {
-        found = component;
-        drawn(1);
-      });
+      load()
+        .catch(() => /** @type {any} */ (Unloaded))
+        .then((component) => {
+          found = component;
+          drawn(1);
+        });
     }, []);
     return found && h(found, props);
   };
@@ -52,7 +54,9 @@ export function useResource(load, key) {
     before.current = key;
     setState((/** @type {any} */ old) => ({ ...old, data: same ? old.data : null, loading: true }));
     loader.current(abort.signal).then(
-      (data) => { if (!abort.signal.aborted) setState({ data, error: null, loading: false, at: Date.now() }); },
+      (data) => {
+        if (!abort.signal.aborted) setState({ data, error: null, loading: false, at: Date.now() });
+      },
       (error) => {
         if (abort.signal.aborted) return;
         if (!("status" in error)) throw error;
@@ -60,7 +64,10 @@ export function useResource(load, key) {
         if (error.retryAfterS) timer = window.setTimeout(() => setRound((n) => n + 1), error.retryAfterS * 1000);
       },
     );
-    return () => { abort.abort(); clearTimeout(timer); };
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
   }, [...key, round]);
   const reload = useCallback(() => setRound((n) => n + 1), []);
   const set = useCallback((/** @type {any} */ change) => {

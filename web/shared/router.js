@@ -6,7 +6,9 @@ export const address = signal(new URL(location.href));
 
 /** Follow links of this application without loading the page anew. @param {string} base such as `/console` */
 export function start(base) {
-  addEventListener("popstate", () => { address.value = new URL(location.href); });
+  addEventListener("popstate", () => {
+    address.value = new URL(location.href);
+  });
   document.addEventListener("click", (event) => {
     const target = /** @type {Element} */ (event.target);
     const link = target.closest?.("a[href]");

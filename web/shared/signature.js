@@ -25,7 +25,13 @@ function decoded(text) {
 
 /** @param {Uint8Array} key @param {string} text @returns {Promise<string>} */
 async function sign(key, text) {
-  const imported = await crypto.subtle.importKey("raw", /** @type {BufferSource} */ (key), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  const imported = await crypto.subtle.importKey(
+    "raw",
+    /** @type {BufferSource} */ (key),
+    { name: "HMAC", hash: "SHA-256" },
+    false,
+    ["sign"],
+  );
   const made = new Uint8Array(await crypto.subtle.sign("HMAC", imported, new TextEncoder().encode(text)));
   return btoa(String.fromCharCode(...made));
 }
@@ -42,7 +48,12 @@ export function firstDifference(one, two) {
 function rewritings(body) {
   try {
     const value = JSON.parse(body);
-    return [JSON.stringify(value), JSON.stringify(value, null, 2), JSON.stringify(value, null, 4), JSON.stringify(value).replace(/([,:])(?=(?:[^"]*"[^"]*")*[^"]*$)/g, "$1 ")];
+    return [
+      JSON.stringify(value),
+      JSON.stringify(value, null, 2),
+      JSON.stringify(value, null, 4),
+      JSON.stringify(value).replace(/([,:])(?=(?:[^"]*"[^"]*")*[^"]*$)/g, "$1 "),
+    ];
   } catch {
     return [];
   }
@@ -53,25 +64,41 @@ export async function check({ body, secret, headers, now, sent }) {
   const id = headers["webhook-id"];
   const timestamp = headers["webhook-timestamp"];
   const signatures = (headers["webhook-signature"] ?? "").split(" ").filter(Boolean);
-  const missing = [["webhook-id", id], ["webhook-timestamp", timestamp], ["webhook-signature", signatures[0]]].filter(([, value]) => !value).map(([name]) => name);
+  const missing = [
+    ["webhook-id", id],
+    ["webhook-timestamp", timestamp],
+    ["webhook-signature", signatures[0]],
+  ]
+    .filter(([, value]) => !value)
+    .map(([name]) => name);
   if (missing.length) return { kind: "headers", detail: missing.join(", ") };
   const given = signatures.filter((each) => each.startsWith("v1,")).map((each) => each.slice(3));
   if (!given.length) return { kind: "asymmetric" };
   const bare = secret.trim().replace(PREFIX, "");
   const key = decoded(bare);
   if (!key?.length) return { kind: "secret" };
-  const matches = async (/** @type {Uint8Array} */ with_, /** @type {string} */ text, name = id) => given.includes(await sign(with_, `${name}.${timestamp}.${text}`));
+  const matches = async (/** @type {Uint8Array} */ with_, /** @type {string} */ text, name = id) =>
+    given.includes(await sign(with_, `${name}.${timestamp}.${text}`));
   if (await matches(key, body)) {
     const age = Math.round(now / 1000 - Number(timestamp));
     return Math.abs(age) > TOLERANCE_S ? { kind: "stale", detail: String(age) } : { kind: "valid" };
   }
-  for (const raw of [bare, secret.trim()]) if (await matches(new TextEncoder().encode(raw), body)) return { kind: "undecoded" };
-  for (const other of [`${body}\n`, body.replace(/\r?\n$/, ""), body.replaceAll("\r\n", "\n"), body.replaceAll("\n", "\r\n"), body.trim()]) {
-    if (other !== body && await matches(key, other)) return { kind: "newline", detail: String(firstDifference(body, other)) };
+  for (const raw of [bare, secret.trim()])
+    if (await matches(new TextEncoder().encode(raw), body)) return { kind: "undecoded" };
+  for (const other of [
+    `${body}\n`,
+    body.replace(/\r?\n$/, ""),
+    body.replaceAll("\r\n", "\n"),
+    body.replaceAll("\n", "\r\n"),
+    body.trim(),
+  ]) {
+    if (other !== body && (await matches(key, other)))
+      return { kind: "newline", detail: String(firstDifference(body, other)) };
   }
-  for (const other of rewritings(body)) if (await matches(key, other)) return { kind: "reserialised", detail: String(firstDifference(body, other)) };
-  if (sent && await matches(key, sent)) return { kind: "reserialised", detail: String(firstDifference(body, sent)) };
+  for (const other of rewritings(body))
+    if (await matches(key, other)) return { kind: "reserialised", detail: String(firstDifference(body, other)) };
+  if (sent && (await matches(key, sent))) return { kind: "reserialised", detail: String(firstDifference(body, sent)) };
   const named = /"id"\s*:\s*"([^"]+)"/.exec(body)?.[1];
-  if (named && named !== id && await matches(key, body, named)) return { kind: "id", detail: named };
+  if (named && named !== id && (await matches(key, body, named))) return { kind: "id", detail: named };
   return { kind: "mismatch" };
 }

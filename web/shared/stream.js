@@ -7,10 +7,14 @@ export const paused = signal(false);
 /** @type {import("../vendor/preact.js").Signal<"off" | "open" | "lost">} */
 const connection = signal("off");
 const hidden = signal(document.hidden);
-document.addEventListener("visibilitychange", () => { hidden.value = document.hidden; });
+document.addEventListener("visibilitychange", () => {
+  hidden.value = document.hidden;
+});
 
 /** How the page is fed: "live", "paused", "stale" (the connection is lost) or "still" (it follows nothing). */
-export const feed = computed(() => (paused.value ? "paused" : { off: "still", open: "live", lost: "stale" }[connection.value]));
+export const feed = computed(() =>
+  paused.value ? "paused" : { off: "still", open: "live", lost: "stale" }[connection.value],
+);
 
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15000;
@@ -71,6 +75,10 @@ export function useStream(api, topics, query, handlers, again) {
       wait = Math.min(wait * 2, LONGEST_WAIT_MS);
     };
     open();
-    return () => { abort.abort(); clearTimeout(timer); connection.value = "off"; };
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+      connection.value = "off";
+    };
   }, [topics, queryOf(query), still]);
 }

@@ -24,10 +24,18 @@ const filters = () => [
   { name: "to", label: t("To"), kind: "datetime-local", rare: true },
 ];
 /** @type {Record<string, string>} */
-const PLACES = { destination: "/destinations/", replay_job: "/replays/", delivery: "/deliveries/", routing_rule: "/rules?open=", transform_script: "", customer: "/customers/" };
+const PLACES = {
+  destination: "/destinations/",
+  replay_job: "/replays/",
+  delivery: "/deliveries/",
+  routing_rule: "/rules?open=",
+  transform_script: "",
+  customer: "/customers/",
+};
 
 /** @param {unknown} value */
-const said = (value) => (value === null || value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value));
+const said = (value) =>
+  value === null || value === undefined ? "–" : typeof value === "string" ? value : JSON.stringify(value);
 
 /** @param {{entry: any}} props */
 function Entry({ entry }) {
@@ -35,20 +43,27 @@ function Entry({ entry }) {
   const changes = Object.entries(entry.changes ?? {});
   const place = PLACES[entry.objectType];
   const names = useNames();
-  const label = entry.changes?.name?.to ?? names[entry.objectId] ?? entry.changes?.eventType?.to ?? short(entry.objectId);
+  const label =
+    entry.changes?.name?.to ?? names[entry.objectId] ?? entry.changes?.eventType?.to ?? short(entry.objectId);
   return html`<li><button type="button" class="entry" aria-expanded=${open} onClick=${() => setOpen(!open)}>
       <strong>${words(entry.action.replace(/[._]/g, " "))}</strong>
       <span class="cut">${said(label)} <span class="quiet">${changes.map(([name]) => name).join(", ")}</span></span>
       <span class="cut">${words(entry.actorType)}</span>
       <span class="number quiet">${h(Moment, { at: entry.createdAt })}</span></button>
-    ${open && html`<div class="exchange stack">
-      ${changes.length > 0 && html`<table class="table plain changes"><thead><tr><th scope="col">${t("Field")}</th><th scope="col">${t("Before")}</th><th scope="col">${t("After")}</th></tr></thead>
-        <tbody>${changes.map(([name, /** @type {any} */ change]) => html`<tr><th scope="row">${name}</th><td class="mono">${said(change.from)}</td><td class="mono">${said(change.to)}</td></tr>`)}</tbody></table>`}
+    ${
+      open &&
+      html`<div class="exchange stack">
+      ${
+        changes.length > 0 &&
+        html`<table class="table plain changes"><thead><tr><th scope="col">${t("Field")}</th><th scope="col">${t("Before")}</th><th scope="col">${t("After")}</th></tr></thead>
+        <tbody>${changes.map(([name, /** @type {any} */ change]) => html`<tr><th scope="row">${name}</th><td class="mono">${said(change.from)}</td><td class="mono">${said(change.to)}</td></tr>`)}</tbody></table>`
+      }
       <dl class="facts"><dt>${t("Object")}</dt><dd class="row wrap">${words(entry.objectType)} ${h(Ident, { id: entry.objectId, ...(place ? { href: at(place + encodeURIComponent(entry.objectId)) } : {}) })}
           <a href=${at(`/audit?objectId=${encodeURIComponent(entry.objectId)}`)}>${t("All its changes")}</a></dd>
         <dt>${t("Who")}</dt><dd class="row wrap">${words(entry.actorType)} ${h(Ident, { id: entry.actorId })}<a href=${at(`/audit?actorId=${encodeURIComponent(entry.actorId)}`)}>${t("All by the same")}</a></dd>
         ${entry.requestId && html`<dt>${t("Request")}</dt><dd>${h(Ident, { id: entry.requestId, whole: true })}</dd>`}
-        ${entry.previousFingerprint && html`<dt>${t("Former key")}</dt><dd class="mono">${entry.previousFingerprint}</dd>`}</dl></div>`}
+        ${entry.previousFingerprint && html`<dt>${t("Former key")}</dt><dd class="mono">${entry.previousFingerprint}</dd>`}</dl></div>`
+    }
   </li>`;
 }
 
@@ -56,10 +71,20 @@ export function Page() {
   const given = asked(filters());
   const found = usePages(api, "/audit-logs", zoned(given));
   const empty = Object.keys(given).length
-    ? h(Empty, { title: t("No change matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
+    ? h(
+        Empty,
+        { title: t("No change matches.") },
+        html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
+      )
     : h(Empty, { title: t("Nothing was changed yet.") });
   return html`${h(Head, { title: t("Audit log") })}${h(Filters, { filters: filters() })}
     <section class="panel">${found.error && h(Failure, { error: found.error, retry: found.reload })}
-      ${!found.items ? !found.error && h(Skeleton, { rows: 18 }) : !found.items.length ? empty : html`<ul class="attempts">${found.items.map((/** @type {any} */ entry) => h(Entry, { key: entry.id, entry }))}</ul>
-        ${h(More, { count: found.items.length, more: found.more, busy: found.busy })}`}</section>`;
+      ${
+        !found.items
+          ? !found.error && h(Skeleton, { rows: 18 })
+          : !found.items.length
+            ? empty
+            : html`<ul class="attempts">${found.items.map((/** @type {any} */ entry) => h(Entry, { key: entry.id, entry }))}</ul>
+        ${h(More, { count: found.items.length, more: found.more, busy: found.busy })}`
+      }</section>`;
 }

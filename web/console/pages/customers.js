@@ -15,18 +15,45 @@ const filters = () => [{ name: "prefix", label: t("Begins with"), placeholder: "
 
 /** @type {() => import("../../shared/ui/table.js").Column<any>[]} */
 const columns = () => [
-  { title: t("Customer"), on: "main", cell: (row) => html`<span title=${row.customerExternalId}>${row.customerExternalId}</span>` },
-  { title: t("Name"), on: "sub", cell: (row) => html`<span class="cut" title=${row.name ?? ""}>${row.name ?? ""}</span>` },
-  { title: t("Own quotas"), width: "9rem", cell: (row) => (Object.values(row.quotas).some((each) => each !== null) ? t("yes") : html`<span class="quiet">–</span>`) },
-  { title: t("Known since"), number: true, on: "end", width: "10rem", cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>` },
+  {
+    title: t("Customer"),
+    on: "main",
+    cell: (row) => html`<span title=${row.customerExternalId}>${row.customerExternalId}</span>`,
+  },
+  {
+    title: t("Name"),
+    on: "sub",
+    cell: (row) => html`<span class="cut" title=${row.name ?? ""}>${row.name ?? ""}</span>`,
+  },
+  {
+    title: t("Own quotas"),
+    width: "9rem",
+    cell: (row) =>
+      Object.values(row.quotas).some((each) => each !== null) ? t("yes") : html`<span class="quiet">–</span>`,
+  },
+  {
+    title: t("Known since"),
+    number: true,
+    on: "end",
+    width: "10rem",
+    cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>`,
+  },
 ];
 
 export function Page() {
   const given = asked(filters());
   const found = usePages(api, "/customers", given);
   const empty = Object.keys(given).length
-    ? h(Empty, { title: t("No customer matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
-    : h(Empty, { title: t("No customer is known yet.") }, html`<p class="quiet">${t("The first event with a customerExternalId opens a customer's account.")}</p>`);
+    ? h(
+        Empty,
+        { title: t("No customer matches.") },
+        html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
+      )
+    : h(
+        Empty,
+        { title: t("No customer is known yet.") },
+        html`<p class="quiet">${t("The first event with a customerExternalId opens a customer's account.")}</p>`,
+      );
   return html`${h(Head, { title: t("Customers") })}${h(Filters, { filters: filters() })}
     <section class="panel">${h(Table, { label: t("Customers"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.customerExternalId, href: (row) => at(`/customers/${encodeURIComponent(row.customerExternalId)}`), skeleton: 18 })}
       ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}</section>`;

@@ -14,11 +14,29 @@ import { useNames } from "../names.js";
 import { columns, Fresh, link, merged } from "../parts/deliveries.js";
 import { api, at, writes } from "../session.js";
 
-const CATEGORIES = ["TIMEOUT", "DNS", "CONNECTION", "TLS", "BLOCKED_ADDRESS", "PROTOCOL", "REDIRECT", "HTTP_4XX", "HTTP_5XX", "RATE_LIMITED", "TRANSFORM", "DESTINATION_GONE", "INTERNAL"];
+const CATEGORIES = [
+  "TIMEOUT",
+  "DNS",
+  "CONNECTION",
+  "TLS",
+  "BLOCKED_ADDRESS",
+  "PROTOCOL",
+  "REDIRECT",
+  "HTTP_4XX",
+  "HTTP_5XX",
+  "RATE_LIMITED",
+  "TRANSFORM",
+  "DESTINATION_GONE",
+  "INTERNAL",
+];
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [
-  { name: "status", label: t("State"), options: ["PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"] },
+  {
+    name: "status",
+    label: t("State"),
+    options: ["PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"],
+  },
   { name: "errorCategory", label: t("Last error"), options: CATEGORIES },
   { name: "eventType", label: t("Event type") },
   { name: "customerExternalId", label: t("Customer"), rare: true },
@@ -48,7 +66,10 @@ function Bulk({ picked, rows, done }) {
     done();
   };
   const replay = async () => {
-    const job = await act(() => api.post("/replay-jobs", { deliveryIds: ended.map((row) => row.id) }), t("The replay has begun."));
+    const job = await act(
+      () => api.post("/replay-jobs", { deliveryIds: ended.map((row) => row.id) }),
+      t("The replay has begun."),
+    );
     if (job) done();
   };
   return html`<div class="bulk" role="group" aria-label=${t("Picked")}><strong>${tn("{n} picked", "{n} picked", picked.size)}</strong>
@@ -65,35 +86,75 @@ export function Page() {
   const [fresh, setFresh] = useState(0);
   const key = JSON.stringify(given);
   useNames();
-  useEffect(() => { setPicked(new Set()); setFresh(0); }, [key]);
-  useStream(api, "deliveries", given.destinationId ? { destinationId: given.destinationId } : {}, {
-    deliveries: (told) => {
-      found.set((old) => {
-        const { rows, others } = merged(old.items, told.items);
-        const newest = old.items[0]?.id ?? "";
-        const fits = others.filter((each) => each.id > newest && (!given.status || each.status === given.status));
-        if (fits.length + told.omitted) setTimeout(() => setFresh((n) => n + fits.length + told.omitted));
-        return { ...old, items: rows };
-      });
+  useEffect(() => {
+    setPicked(new Set());
+    setFresh(0);
+  }, [key]);
+  useStream(
+    api,
+    "deliveries",
+    given.destinationId ? { destinationId: given.destinationId } : {},
+    {
+      deliveries: (told) => {
+        found.set((old) => {
+          const { rows, others } = merged(old.items, told.items);
+          const newest = old.items[0]?.id ?? "";
+          const fits = others.filter((each) => each.id > newest && (!given.status || each.status === given.status));
+          if (fits.length + told.omitted) setTimeout(() => setFresh((n) => n + fits.length + told.omitted));
+          return { ...old, items: rows };
+        });
+      },
     },
-  }, found.reload);
-  const reload = () => { setFresh(0); found.reload(); };
-  const pick = (/** @type {string} */ id) => setPicked((old) => {
-    const next = new Set(old);
-    if (!next.delete(id)) next.add(id);
-    return next;
-  });
+    found.reload,
+  );
+  const reload = () => {
+    setFresh(0);
+    found.reload();
+  };
+  const pick = (/** @type {string} */ id) =>
+    setPicked((old) => {
+      const next = new Set(old);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
   const empty = Object.keys(given).length
-    ? h(Empty, { title: t("No delivery matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
-    : h(Empty, { title: t("Nothing was delivered yet.") }, html`<p class="quiet">${t("An event that a routing rule matches makes a delivery for each destination.")}</p>
-      <a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`);
+    ? h(
+        Empty,
+        { title: t("No delivery matches.") },
+        html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
+      )
+    : h(
+        Empty,
+        { title: t("Nothing was delivered yet.") },
+        html`<p class="quiet">${t("An event that a routing rule matches makes a delivery for each destination.")}</p>
+      <a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`,
+      );
   return html`${h(Head, { title: t("Deliveries"), live: true })}
     ${h(Filters, { filters: filters() }, h(Fresh, { count: fresh, show: reload }))}
     <section class="panel">
-      ${picked.size > 0 && found.items && h(Bulk, { picked, rows: found.items, done: () => { setPicked(new Set()); reload(); } })}
+      ${
+        picked.size > 0 &&
+        found.items &&
+        h(Bulk, {
+          picked,
+          rows: found.items,
+          done: () => {
+            setPicked(new Set());
+            reload();
+          },
+        })
+      }
       ${h(Table, {
-        label: t("Deliveries"), columns: columns({ destination: !query().destinationId }), rows: found.items, error: found.error, retry: found.reload, empty,
-        id: (row) => row.id, href: link, skeleton: 18, ...(writes.value ? { picked, pick } : {}),
+        label: t("Deliveries"),
+        columns: columns({ destination: !query().destinationId }),
+        rows: found.items,
+        error: found.error,
+        retry: found.reload,
+        empty,
+        id: (row) => row.id,
+        href: link,
+        skeleton: 18,
+        ...(writes.value ? { picked, pick } : {}),
       })}
       ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy, searchedTo: found.data?.searchedTo })}
     </section>`;

@@ -41,7 +41,8 @@ function Actions({ delivery, changed }) {
 
 /** @param {{delivery: any}} props */
 function Facts({ delivery }) {
-  const of = (/** @type {string} */ title, /** @type {any} */ value) => (value ? html`<dt>${title}</dt><dd>${value}</dd>` : null);
+  const of = (/** @type {string} */ title, /** @type {any} */ value) =>
+    value ? html`<dt>${title}</dt><dd>${value}</dd>` : null;
   return html`<dl class="facts inside">
     ${of(t("State"), h(State, { name: stateOf(delivery) }))}
     ${of(t("Destination"), h(DestinationName, { id: delivery.destinationId }))}
@@ -59,18 +60,36 @@ function Facts({ delivery }) {
 
 /** @param {{id: string}} props */
 export function Page({ id }) {
-  const found = useResource((signal) => api.call("GET", `/deliveries/${id}`, { text: true, signal }).then((text) => ({ text, delivery: JSON.parse(text) })), [id]);
+  const found = useResource(
+    (signal) =>
+      api
+        .call("GET", `/deliveries/${id}`, { text: true, signal })
+        .then((text) => ({ text, delivery: JSON.parse(text) })),
+    [id],
+  );
   const names = useNames();
   const delivery = found.data?.delivery;
-  useStream(api, "deliveries", delivery ? { destinationId: delivery.destinationId } : {}, {
-    deliveries: ({ items }) => { if (items.some((/** @type {any} */ each) => each.id === id)) found.reload(); },
-  }, found.reload);
+  useStream(
+    api,
+    "deliveries",
+    delivery ? { destinationId: delivery.destinationId } : {},
+    {
+      deliveries: ({ items }) => {
+        if (items.some((/** @type {any} */ each) => each.id === id)) found.reload();
+      },
+    },
+    found.reload,
+  );
   const payload = useMemo(() => found.data && member(found.data.text, ["event", "payload"]), [found.data?.text]);
   const up = /** @type {[string, string]} */ (["/deliveries", t("Deliveries")]);
-  if (!delivery) return html`${h(Head, { title: t("Delivery"), up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 14 })}`;
+  if (!delivery)
+    return html`${h(Head, { title: t("Delivery"), up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 14 })}`;
   const waits = ["PENDING", "RETRYING"].includes(delivery.status);
-  return html`${h(Head, { title: `${delivery.eventType} → ${names[delivery.destinationId] ?? "…"}`, up, live: true },
-    h(Actions, { delivery, changed: found.reload }))}
+  return html`${h(
+    Head,
+    { title: `${delivery.eventType} → ${names[delivery.destinationId] ?? "…"}`, up, live: true },
+    h(Actions, { delivery, changed: found.reload }),
+  )}
     <div class="two">
       <section class="panel"><header><h2>${t("Timeline")}</h2>${h(State, { name: stateOf(delivery) })}</header>
         ${delivery.attempts.length ? h(Timeline, { key: delivery.attempts.length, delivery }) : h(Empty, { title: t("No attempt was made yet.") })}

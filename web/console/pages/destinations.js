@@ -23,47 +23,131 @@ const filters = () => [
 
 /** @type {() => import("../../shared/ui/table.js").Column<any>[]} */
 export const columns = () => [
-  { title: t("Destination"), on: "main", sort: "name", cell: ({ destination }) => html`<span title=${destination.name}>${destination.name}</span>` },
-  { title: t("State"), on: "side", width: "7rem", sort: "trouble", cell: ({ health }) => h(State, { name: health.state }) },
-  { title: t("Waiting"), number: true, on: "end", width: "5.5rem", sort: "pending", cell: ({ health }) => number(health.queue.pending) },
-  { title: t("In flight"), number: true, width: "6rem", cell: ({ health }) => html`${number(health.queue.inFlight)} <span class="quiet">/ ${number(health.queue.concurrency)}</span>` },
-  { title: t("24 hours"), width: "8rem", cell: (row) => h(Spark, { points: row.series.map((/** @type {any} */ each) => ({ good: each.delivered, bad: each.failed })), label: t("{delivered} delivered, {failed} failed", row.totals) }) },
+  {
+    title: t("Destination"),
+    on: "main",
+    sort: "name",
+    cell: ({ destination }) => html`<span title=${destination.name}>${destination.name}</span>`,
+  },
+  {
+    title: t("State"),
+    on: "side",
+    width: "7rem",
+    sort: "trouble",
+    cell: ({ health }) => h(State, { name: health.state }),
+  },
+  {
+    title: t("Waiting"),
+    number: true,
+    on: "end",
+    width: "5.5rem",
+    sort: "pending",
+    cell: ({ health }) => number(health.queue.pending),
+  },
+  {
+    title: t("In flight"),
+    number: true,
+    width: "6rem",
+    cell: ({ health }) =>
+      html`${number(health.queue.inFlight)} <span class="quiet">/ ${number(health.queue.concurrency)}</span>`,
+  },
+  {
+    title: t("24 hours"),
+    width: "8rem",
+    cell: (row) =>
+      h(Spark, {
+        points: row.series.map((/** @type {any} */ each) => ({ good: each.delivered, bad: each.failed })),
+        label: t("{delivered} delivered, {failed} failed", row.totals),
+      }),
+  },
   { title: t("Success"), number: true, width: "5rem", cell: ({ health }) => percent(health.successRate) },
   { title: "p95", number: true, width: "5rem", cell: ({ health }) => duration(health.latencyMs.p95) },
-  { title: t("Dead"), number: true, width: "4rem", cell: (row) => (row.inDlq ? html`<span class="bad">${compact(row.inDlq)}${row.atLeast ? "+" : ""}</span>` : html`<span class="quiet">0</span>`) },
-  { title: t("Last error"), on: "sub", cell: ({ destination, health }) => {
-    if (health.hold && health.hold.reason !== "DISABLED") return h(Hold, { hold: health.hold });
-    const troubled = !["HEALTHY", "IDLE"].includes(health.state);
-    const text = (troubled && health.lastError) || destination.url;
-    return html`<span class="cut quiet" title=${text}>${text}</span>`;
-  } },
+  {
+    title: t("Dead"),
+    number: true,
+    width: "4rem",
+    cell: (row) =>
+      row.inDlq
+        ? html`<span class="bad">${compact(row.inDlq)}${row.atLeast ? "+" : ""}</span>`
+        : html`<span class="quiet">0</span>`,
+  },
+  {
+    title: t("Last error"),
+    on: "sub",
+    cell: ({ destination, health }) => {
+      if (health.hold && health.hold.reason !== "DISABLED") return h(Hold, { hold: health.hold });
+      const troubled = !["HEALTHY", "IDLE"].includes(health.state);
+      const text = (troubled && health.lastError) || destination.url;
+      return html`<span class="cut quiet" title=${text}>${text}</span>`;
+    },
+  },
 ];
 
 export function Page() {
   const given = asked(filters());
   const { sort = "trouble", new: making } = query();
   const found = usePages(api, "/destinations/summaries", { sort, ...given });
-  useStream(api, "health", {}, {
-    health: (told) => {
-      const by = new Map(told.items.map((/** @type {any} */ each) => [each.destinationId, each]));
-      found.set((old) => ({ ...old, items: old.items.map((/** @type {any} */ row) => (by.has(row.destination.id) ? { ...row, health: by.get(row.destination.id) } : row)) }));
+  useStream(
+    api,
+    "health",
+    {},
+    {
+      health: (told) => {
+        const by = new Map(told.items.map((/** @type {any} */ each) => [each.destinationId, each]));
+        found.set((old) => ({
+          ...old,
+          items: old.items.map((/** @type {any} */ row) =>
+            by.has(row.destination.id) ? { ...row, health: by.get(row.destination.id) } : row,
+          ),
+        }));
+      },
     },
-  }, found.reload);
+    found.reload,
+  );
   const filtered = Object.keys(given).length > 0;
   const empty = filtered
-    ? h(Empty, { title: t("No destination matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
-    : h(Empty, { title: t("A destination is where events are delivered to.") },
-      writes.value && html`<button type="button" class="button primary" onClick=${() => setQuery({ new: "1" })}>${t("New destination")}</button>`);
-  return html`${h(Head, { title: t("Destinations"), live: true },
-    writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${() => setQuery({ new: "1" })}>${t("New destination")}</button>`)}
+    ? h(
+        Empty,
+        { title: t("No destination matches.") },
+        html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
+      )
+    : h(
+        Empty,
+        { title: t("A destination is where events are delivered to.") },
+        writes.value &&
+          html`<button type="button" class="button primary" onClick=${() => setQuery({ new: "1" })}>${t("New destination")}</button>`,
+      );
+  return html`${h(
+    Head,
+    { title: t("Destinations"), live: true },
+    writes.value &&
+      html`<button type="button" class="button primary" data-key="n" onClick=${() => setQuery({ new: "1" })}>${t("New destination")}</button>`,
+  )}
     ${h(Filters, { filters: filters() })}
     <section class="panel">
       ${h(Table, {
-        label: t("Destinations"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty,
-        id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`),
-        sorted: sort, sort: (order) => setQuery({ sort: order }), skeleton: 18,
+        label: t("Destinations"),
+        columns: columns(),
+        rows: found.items,
+        error: found.error,
+        retry: found.reload,
+        empty,
+        id: (row) => row.destination.id,
+        href: (row) => at(`/destinations/${row.destination.id}`),
+        sorted: sort,
+        sort: (order) => setQuery({ sort: order }),
+        skeleton: 18,
       })}
       ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}
     </section>
-    ${making && writes.value && h(Creation, { close: () => { setQuery({ new: null }); found.reload(); } })}`;
+    ${
+      making &&
+      writes.value &&
+      h(Creation, {
+        close: () => {
+          setQuery({ new: null });
+          found.reload();
+        },
+      })
+    }`;
 }

@@ -23,7 +23,21 @@ import { zoned } from "./deliveries.js";
 const filters = () => [
   { name: "destinationId", label: t("Destination"), placeholder: t("Id") },
   { name: "eventType", label: t("Event type") },
-  { name: "errorCategory", label: t("Last error"), options: ["TIMEOUT", "DNS", "CONNECTION", "TLS", "HTTP_4XX", "HTTP_5XX", "RATE_LIMITED", "TRANSFORM", "DESTINATION_GONE"] },
+  {
+    name: "errorCategory",
+    label: t("Last error"),
+    options: [
+      "TIMEOUT",
+      "DNS",
+      "CONNECTION",
+      "TLS",
+      "HTTP_4XX",
+      "HTTP_5XX",
+      "RATE_LIMITED",
+      "TRANSFORM",
+      "DESTINATION_GONE",
+    ],
+  },
   { name: "from", label: t("From"), kind: "datetime-local", rare: true },
   { name: "to", label: t("To"), kind: "datetime-local", rare: true },
 ];
@@ -42,10 +56,24 @@ function Cause({ group, changed }) {
         <a href=${at(`/dlq?view=list&destinationId=${group.destinationId}`)}>${t("List them")}</a></span>
     </div>
     <span class="value bad">${count}</span>
-    ${writes.value && html`<div class="row wrap">
+    ${
+      writes.value &&
+      html`<div class="row wrap">
       <button type="button" class="button" aria-expanded=${sorts === "retry"} onClick=${() => setSorts(sorts === "retry" ? "" : "retry")}>${t("Retry")}</button>
-      <button type="button" class="button danger" aria-expanded=${sorts === "discard"} onClick=${() => setSorts(sorts === "discard" ? "" : "discard")}>${t("Discard")}</button></div>`}
-    ${sorts && h(Triage, { key: sorts, group, verb: sorts, done: () => { setSorts(""); changed(); } })}
+      <button type="button" class="button danger" aria-expanded=${sorts === "discard"} onClick=${() => setSorts(sorts === "discard" ? "" : "discard")}>${t("Discard")}</button></div>`
+    }
+    ${
+      sorts &&
+      h(Triage, {
+        key: sorts,
+        group,
+        verb: sorts,
+        done: () => {
+          setSorts("");
+          changed();
+        },
+      })
+    }
   </li>`;
 }
 
@@ -75,12 +103,27 @@ export function Page() {
   const { view = "causes" } = query();
   useNames();
   const empty = Object.keys(given).length
-    ? h(Empty, { title: t("No dead letter matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
-    : h(Empty, { title: t("No dead letters.") }, html`<p class="quiet">${t("A delivery comes here when its retry schedule is used up, or its receiver is gone.")}</p>
-      <a class="button" href=${at("/deliveries?status=RETRYING")}>${t("Deliveries that are being retried")}</a>`);
+    ? h(
+        Empty,
+        { title: t("No dead letter matches.") },
+        html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
+      )
+    : h(
+        Empty,
+        { title: t("No dead letters.") },
+        html`<p class="quiet">${t("A delivery comes here when its retry schedule is used up, or its receiver is gone.")}</p>
+      <a class="button" href=${at("/deliveries?status=RETRYING")}>${t("Deliveries that are being retried")}</a>`,
+      );
   const rest = new URLSearchParams(given).toString();
   return html`${h(Head, { title: t("Dead letters"), live: view === "causes" })}
-    ${h(Tabs, { label: t("Views of the dead letters"), now: view, tabs: [["causes", t("By cause"), at(`/dlq?${rest}`)], ["list", t("One by one"), at(`/dlq?view=list&${rest}`)]] })}
+    ${h(Tabs, {
+      label: t("Views of the dead letters"),
+      now: view,
+      tabs: [
+        ["causes", t("By cause"), at(`/dlq?${rest}`)],
+        ["list", t("One by one"), at(`/dlq?view=list&${rest}`)],
+      ],
+    })}
     ${h(Filters, { filters: filters() })}
     <section class="panel">${view === "list" ? h(Letters, { given, empty }) : h(Causes, { given, empty })}</section>`;
 }

@@ -19,11 +19,22 @@ import { Sending } from "../parts/sending.js";
 import { WhyNot } from "../parts/whynot.js";
 import { api, at, writes } from "../session.js";
 
-const SENT = ["eventType", "payload", "occurredAt", "metadata", "source", "customerExternalId", "correlationId", "requestId"];
+const SENT = [
+  "eventType",
+  "payload",
+  "occurredAt",
+  "metadata",
+  "source",
+  "customerExternalId",
+  "correlationId",
+  "requestId",
+];
 
 /** Return the event as it could be posted again, with its exact texts. @param {string} text the API's answer */
 function posted(text) {
-  const parts = SENT.map((name) => [name, member(text, [name])]).filter(([, value]) => value !== null && value !== "null");
+  const parts = SENT.map((name) => [name, member(text, [name])]).filter(
+    ([, value]) => value !== null && value !== "null",
+  );
   return `{${parts.map(([name, value]) => `"${name}":${value}`).join(",")}}`;
 }
 
@@ -34,7 +45,8 @@ function curl(body) {
 
 /** @param {{event: any}} props */
 function Facts({ event }) {
-  const of = (/** @type {string} */ title, /** @type {any} */ value) => (value ? html`<dt>${title}</dt><dd>${value}</dd>` : null);
+  const of = (/** @type {string} */ title, /** @type {any} */ value) =>
+    value ? html`<dt>${title}</dt><dd>${value}</dd>` : null;
   return html`<dl class="facts inside">
     ${of(t("Id"), h(Ident, { id: event.id, whole: true }))}
     ${of(t("Received"), h(Moment, { at: event.receivedAt }))}
@@ -49,28 +61,47 @@ function Facts({ event }) {
 
 /** @param {{id: string}} props */
 export function Page({ id }) {
-  const found = useResource((signal) => api.call("GET", `/events/${id}`, { text: true, signal }).then((text) => ({ text, event: JSON.parse(text) })), [id]);
+  const found = useResource(
+    (signal) =>
+      api.call("GET", `/events/${id}`, { text: true, signal }).then((text) => ({ text, event: JSON.parse(text) })),
+    [id],
+  );
   const deliveries = useResource((signal) => api.get(`/events/${id}/deliveries`, { limit: 100 }, signal), [id]);
   const [why, setWhy] = useState(false);
   const [again, setAgain] = useState(false);
   useNames();
-  useStream(api, "deliveries", {}, {
-    deliveries: ({ items }) => deliveries.set((old) => {
-      const { rows, others } = merged(old.items, items);
-      return { ...old, items: [...others.filter((each) => each.eventId === id), ...rows] };
-    }),
-  }, deliveries.reload);
+  useStream(
+    api,
+    "deliveries",
+    {},
+    {
+      deliveries: ({ items }) =>
+        deliveries.set((old) => {
+          const { rows, others } = merged(old.items, items);
+          return { ...old, items: [...others.filter((each) => each.eventId === id), ...rows] };
+        }),
+    },
+    deliveries.reload,
+  );
   const up = /** @type {[string, string]} */ (["/events", t("Events")]);
-  if (!found.data) return html`${h(Head, { title: t("Event"), up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 14 })}`;
+  if (!found.data)
+    return html`${h(Head, { title: t("Event"), up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 14 })}`;
   const { text, event } = found.data;
   const payload = member(text, ["payload"]);
   const metadata = member(text, ["metadata"]);
   const body = posted(text);
   const asked = why || (deliveries.data && !deliveries.data.items.length);
-  const copied = async () => { await copy(curl(body)); say(t("Copied as a curl command")); };
-  return html`${h(Head, { title: event.eventType, up, live: true },
+  const copied = async () => {
+    await copy(curl(body));
+    say(t("Copied as a curl command"));
+  };
+  return html`${h(
+    Head,
+    { title: event.eventType, up, live: true },
     html`<button type="button" class="button" onClick=${copied}>${t("Copy as curl")}</button>`,
-    writes.value && html`<button type="button" class="button" onClick=${() => setAgain(true)}>${t("Send again, changed")}</button>`)}
+    writes.value &&
+      html`<button type="button" class="button" onClick=${() => setAgain(true)}>${t("Send again, changed")}</button>`,
+  )}
     <div class="two">
       <div class="stack">
         <section class="panel"><header><h2>${t("Deliveries")}</h2></header>

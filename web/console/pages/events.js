@@ -31,12 +31,35 @@ const filters = () => [
 /** @type {() => import("../../shared/ui/table.js").Column<any>[]} */
 const columns = () => [
   { title: t("Event type"), on: "main", cell: (row) => html`<span title=${row.eventType}>${row.eventType}</span>` },
-  { title: t("Deliveries"), number: true, on: "side", width: "7rem", cell: (row) => (row.deliveries ? number(row.deliveries) : html`<span class="tag tone-warn">${t("nobody")}</span>`) },
-  { title: t("Customer"), on: "sub", cell: (row) => html`<span class="cut" title=${row.customerExternalId ?? ""}>${row.customerExternalId ?? "–"}</span>` },
-  { title: t("Correlation"), cell: (row) => html`<span class="cut mono" title=${row.correlationId ?? ""}>${row.correlationId ?? ""}</span>` },
-  { title: t("Idempotency key"), cell: (row) => html`<span class="cut mono" title=${row.idempotencyKey ?? ""}>${row.idempotencyKey ?? ""}</span>` },
+  {
+    title: t("Deliveries"),
+    number: true,
+    on: "side",
+    width: "7rem",
+    cell: (row) => (row.deliveries ? number(row.deliveries) : html`<span class="tag tone-warn">${t("nobody")}</span>`),
+  },
+  {
+    title: t("Customer"),
+    on: "sub",
+    cell: (row) =>
+      html`<span class="cut" title=${row.customerExternalId ?? ""}>${row.customerExternalId ?? "–"}</span>`,
+  },
+  {
+    title: t("Correlation"),
+    cell: (row) => html`<span class="cut mono" title=${row.correlationId ?? ""}>${row.correlationId ?? ""}</span>`,
+  },
+  {
+    title: t("Idempotency key"),
+    cell: (row) => html`<span class="cut mono" title=${row.idempotencyKey ?? ""}>${row.idempotencyKey ?? ""}</span>`,
+  },
   { title: t("Origin"), width: "6rem", cell: (row) => html`<span class="quiet">${words(row.origin)}</span>` },
-  { title: t("Received"), on: "end", number: true, width: "9rem", cell: (row) => html`<span class="quiet">${h(Moment, { at: row.receivedAt })}</span>` },
+  {
+    title: t("Received"),
+    on: "end",
+    number: true,
+    width: "9rem",
+    cell: (row) => html`<span class="quiet">${h(Moment, { at: row.receivedAt })}</span>`,
+  },
 ];
 
 export function Page() {
@@ -46,21 +69,62 @@ export function Page() {
   const key = JSON.stringify(given);
   const filtered = Object.keys(given).length > 0;
   useEffect(() => setFresh(0), [key]);
-  useStream(api, "throughput", {}, { throughput: (point) => { if (!filtered && point.accepted) setFresh((n) => n + point.accepted); } }, found.reload);
-  const reload = () => { setFresh(0); found.reload(); };
+  useStream(
+    api,
+    "throughput",
+    {},
+    {
+      throughput: (point) => {
+        if (!filtered && point.accepted) setFresh((n) => n + point.accepted);
+      },
+    },
+    found.reload,
+  );
+  const reload = () => {
+    setFresh(0);
+    found.reload();
+  };
   const send = () => setQuery({ send: "1" });
   const empty = filtered
-    ? h(Empty, { title: t("No event matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
-    : h(Empty, { title: t("No event has come yet.") }, h(Shell, { text: "angarium events send hello.world --data '{\"hello\": \"world\"}'" }));
-  return html`${h(Head, { title: t("Events"), live: true },
-    writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${send}>${t("Send an event")}</button>`)}
+    ? h(
+        Empty,
+        { title: t("No event matches.") },
+        html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
+      )
+    : h(
+        Empty,
+        { title: t("No event has come yet.") },
+        h(Shell, { text: 'angarium events send hello.world --data \'{"hello": "world"}\'' }),
+      );
+  return html`${h(
+    Head,
+    { title: t("Events"), live: true },
+    writes.value &&
+      html`<button type="button" class="button primary" data-key="n" onClick=${send}>${t("Send an event")}</button>`,
+  )}
     ${h(Filters, { filters: filters() }, h(Fresh, { count: fresh, show: reload }))}
     <section class="panel">
       ${h(Table, {
-        label: t("Events"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty,
-        id: (row) => row.id, href: (row) => at(`/events/${row.id}`), skeleton: 18,
+        label: t("Events"),
+        columns: columns(),
+        rows: found.items,
+        error: found.error,
+        retry: found.reload,
+        empty,
+        id: (row) => row.id,
+        href: (row) => at(`/events/${row.id}`),
+        skeleton: 18,
       })}
       ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy, searchedTo: found.data?.searchedTo })}
     </section>
-    ${query().send && writes.value && h(Sending, { close: () => { setQuery({ send: null }); reload(); } })}`;
+    ${
+      query().send &&
+      writes.value &&
+      h(Sending, {
+        close: () => {
+          setQuery({ send: null });
+          reload();
+        },
+      })
+    }`;
 }

@@ -40,29 +40,80 @@ function Figure({ name, value, unit, href }) {
 
 /** @type {() => import("../../shared/ui/table.js").Column<any>[]} */
 const columns = () => [
-  { title: t("Destination"), on: "main", cell: (row) => html`<span title=${row.destination.name}>${row.destination.name}</span>` },
+  {
+    title: t("Destination"),
+    on: "main",
+    cell: (row) => html`<span title=${row.destination.name}>${row.destination.name}</span>`,
+  },
   { title: t("State"), on: "side", width: "7rem", cell: (row) => h(State, { name: row.health.state }) },
   { title: t("Waiting"), number: true, on: "end", width: "5rem", cell: (row) => number(row.health.queue.pending) },
-  { title: t("24 hours"), width: "9rem", cell: (row) => h(Spark, { points: row.series.map((/** @type {any} */ each) => ({ good: each.delivered, bad: each.failed })), label: t("{delivered} delivered, {failed} failed", row.totals) }) },
+  {
+    title: t("24 hours"),
+    width: "9rem",
+    cell: (row) =>
+      h(Spark, {
+        points: row.series.map((/** @type {any} */ each) => ({ good: each.delivered, bad: each.failed })),
+        label: t("{delivered} delivered, {failed} failed", row.totals),
+      }),
+  },
   { title: t("Success"), number: true, width: "5rem", cell: (row) => percent(row.health.successRate) },
-  { title: t("Dead"), number: true, width: "4rem", cell: (row) => (row.inDlq ? html`<span class="tone-bad" style=${{ color: "var(--bad)" }}>${compact(row.inDlq)}${row.atLeast ? "+" : ""}</span>` : html`<span class="quiet">0</span>`) },
-  { title: t("Last error"), on: "sub", cell: (row) => html`<span class="cut quiet" title=${row.health.lastError ?? ""}>${row.health.state === "HEALTHY" || row.health.state === "IDLE" ? "" : row.health.lastError ?? ""}</span>` },
+  {
+    title: t("Dead"),
+    number: true,
+    width: "4rem",
+    cell: (row) =>
+      row.inDlq
+        ? html`<span class="tone-bad" style=${{ color: "var(--bad)" }}>${compact(row.inDlq)}${row.atLeast ? "+" : ""}</span>`
+        : html`<span class="quiet">0</span>`,
+  },
+  {
+    title: t("Last error"),
+    on: "sub",
+    cell: (row) =>
+      html`<span class="cut quiet" title=${row.health.lastError ?? ""}>${row.health.state === "HEALTHY" || row.health.state === "IDLE" ? "" : (row.health.lastError ?? "")}</span>`,
+  },
 ];
 
 export function Page() {
-  const throughput = useResource((signal) => api.get("/observability/throughput", { environment: environment.value }, signal), []);
-  const summaries = useResource((signal) => api.get("/destinations/summaries", { sort: "trouble", limit: SHOWN }, signal), []);
+  const throughput = useResource(
+    (signal) => api.get("/observability/throughput", { environment: environment.value }, signal),
+    [],
+  );
+  const summaries = useResource(
+    (signal) => api.get("/destinations/summaries", { sort: "trouble", limit: SHOWN }, signal),
+    [],
+  );
   const counts = useResource((signal) => api.get("/observability/counts", {}, signal), []);
   const ready = throughput.data && summaries.data && counts.data;
-  const reload = () => { throughput.reload(); summaries.reload(); counts.reload(); };
-  useStream(api, "throughput,health,dlq", {}, {
-    throughput: (point) => throughput.set((old) => ({ ...old, ...point, accepted: point.accepted, series: [...old.series, point].slice(-SECONDS) })),
-    health: ({ items }) => summaries.set((old) => ({
-      ...old,
-      items: old.items.map((/** @type {any} */ each) => ({ ...each, health: items.find((/** @type {any} */ one) => one.destinationId === each.destination.id) ?? each.health })),
-    })),
-    dlq: () => counts.reload(),
-  }, reload);
+  const reload = () => {
+    throughput.reload();
+    summaries.reload();
+    counts.reload();
+  };
+  useStream(
+    api,
+    "throughput,health,dlq",
+    {},
+    {
+      throughput: (point) =>
+        throughput.set((old) => ({
+          ...old,
+          ...point,
+          accepted: point.accepted,
+          series: [...old.series, point].slice(-SECONDS),
+        })),
+      health: ({ items }) =>
+        summaries.set((old) => ({
+          ...old,
+          items: old.items.map((/** @type {any} */ each) => ({
+            ...each,
+            health: items.find((/** @type {any} */ one) => one.destinationId === each.destination.id) ?? each.health,
+          })),
+        })),
+      dlq: () => counts.reload(),
+    },
+    reload,
+  );
   const flow = throughput.data;
   const series = flow?.series ?? [];
   const last = series.at(-1);

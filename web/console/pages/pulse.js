@@ -45,12 +45,18 @@ export function Page() {
   const shown = useRef(items);
   shown.current = items;
   const change = (/** @type {(row: any) => any} */ how) => found.set((old) => ({ ...old, items: old.items.map(how) }));
-  useStream(api, "health", {}, {
-    health: (told) => {
-      const by = new Map(told.items.map((/** @type {any} */ each) => [each.destinationId, each]));
-      change((row) => (by.has(row.destination.id) ? { ...row, health: by.get(row.destination.id) } : row));
+  useStream(
+    api,
+    "health",
+    {},
+    {
+      health: (told) => {
+        const by = new Map(told.items.map((/** @type {any} */ each) => [each.destinationId, each]));
+        change((row) => (by.has(row.destination.id) ? { ...row, health: by.get(row.destination.id) } : row));
+      },
     },
-  }, found.reload);
+    found.reload,
+  );
   useEffect(() => {
     const step = () => {
       if (paused.value || document.hidden) return;
@@ -60,21 +66,41 @@ export function Page() {
     const timer = setInterval(step, 1000);
     return () => clearInterval(timer);
   }, []);
-  const changed = (/** @type {any} */ destination) => change((row) => (row.destination.id === destination.id
-    ? { ...row, destination, health: { ...row.health, queue: { ...row.health.queue, concurrency: destination.delivery.concurrency === "auto" ? row.health.queue.concurrency : destination.delivery.concurrency } } }
-    : row));
+  const changed = (/** @type {any} */ destination) =>
+    change((row) =>
+      row.destination.id === destination.id
+        ? {
+            ...row,
+            destination,
+            health: {
+              ...row.health,
+              queue: {
+                ...row.health.queue,
+                concurrency:
+                  destination.delivery.concurrency === "auto"
+                    ? row.health.queue.concurrency
+                    : destination.delivery.concurrency,
+              },
+            },
+          }
+        : row,
+    );
   return html`${h(Head, { title: t("Pulse"), live: true })}
     <p class="quiet">${t("Longest queues first. Move a slider: the service follows at once, and both curves show it.")}</p>
     ${h(Filters, { filters: filters() })}
     <datalist id="steps">${Array.from({ length: 16 }, (_, index) => html`<option value=${index} />`)}</datalist>
     <section class="panel" aria-label=${t("Destinations")}>
       ${found.error && h(Failure, { error: found.error, retry: found.reload })}
-      ${!items ? !found.error && h(Skeleton, { rows: 12 }) : !items.length
-        ? h(Empty, { title: t("No destination matches.") })
-        : html`<div class="pulse head" aria-hidden="true"><span>${t("Destination")}</span><span class="number">${t("Queue, in flight")}</span>
+      ${
+        !items
+          ? !found.error && h(Skeleton, { rows: 12 })
+          : !items.length
+            ? h(Empty, { title: t("No destination matches.") })
+            : html`<div class="pulse head" aria-hidden="true"><span>${t("Destination")}</span><span class="number">${t("Queue, in flight")}</span>
             <span class="legend"><span><i style=${{ "--tone": "var(--warn)" }} />${t("waiting")}</span><span><i style=${{ "--tone": "var(--accent)" }} />${t("in flight")}</span></span>
             <span>${t("Concurrency")}</span><span class="number">p95</span><span class="number">${t("Success")}</span></div>
           <ul>${items.map((/** @type {any} */ row) => h(Beat, { key: row.destination.id, row, points: courses.current.points[row.destination.id], changed }))}</ul>
-          ${h(More, { count: items.length, more: found.more, busy: found.busy })}`}
+          ${h(More, { count: items.length, more: found.more, busy: found.busy })}`
+      }
     </section>`;
 }

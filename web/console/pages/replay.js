@@ -20,20 +20,31 @@ export function Page({ id }) {
   const found = useResource((signal) => api.get(`/replay-jobs/${id}`, {}, signal), [id]);
   const progress = useResource((signal) => api.get(`/replay-jobs/${id}/progress`, {}, signal), [id]);
   useNames();
-  useStream(api, "replays", {}, {
-    replays: ({ items }) => {
-      const news = items.find((/** @type {any} */ each) => each.id === id);
-      if (!news) return;
-      found.set((old) => ({ ...old, ...news }));
-      progress.reload();
+  useStream(
+    api,
+    "replays",
+    {},
+    {
+      replays: ({ items }) => {
+        const news = items.find((/** @type {any} */ each) => each.id === id);
+        if (!news) return;
+        found.set((old) => ({ ...old, ...news }));
+        progress.reload();
+      },
     },
-  }, found.reload);
+    found.reload,
+  );
   const up = /** @type {[string, string]} */ (["/replays", t("Replays")]);
   const job = found.data;
-  if (!job) return html`${h(Head, { title: t("Replay"), up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 8 })}`;
+  if (!job)
+    return html`${h(Head, { title: t("Replay"), up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 8 })}`;
   const runs = ["PENDING", "RUNNING", "PAUSED"].includes(job.status);
-  const cancel = () => act(() => api.post(`/replay-jobs/${id}/cancel`), t("It is cancelled; nothing more is sent.")).then((next) => { if (next) found.set((old) => ({ ...old, ...next })); });
-  const figure = (/** @type {string} */ name, /** @type {any} */ value) => html`<div class="figure"><span class="name">${name}</span><span class="value">${value}</span></div>`;
+  const cancel = () =>
+    act(() => api.post(`/replay-jobs/${id}/cancel`), t("It is cancelled; nothing more is sent.")).then((next) => {
+      if (next) found.set((old) => ({ ...old, ...next }));
+    });
+  const figure = (/** @type {string} */ name, /** @type {any} */ value) =>
+    html`<div class="figure"><span class="name">${name}</span><span class="value">${value}</span></div>`;
   const now = progress.data;
   const list = `replayJobId=${id}`;
   return html`${h(Head, { title: t("Replay"), up, live: runs }, runs && writes.value && h(Button, { act: cancel, kind: "danger" }, t("Cancel it")))}

@@ -17,7 +17,9 @@ import { Replaying } from "../parts/replaying.js";
 import { api, at, writes } from "../session.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
-const filters = () => [{ name: "status", label: t("State"), options: ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] }];
+const filters = () => [
+  { name: "status", label: t("State"), options: ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] },
+];
 
 /** @param {any} job */
 export function done(job) {
@@ -28,9 +30,12 @@ export function done(job) {
 export function Selection({ job }) {
   const parts = [
     job.deliveryIds && t("{n} picked deliveries", { n: number(job.deliveryIds.length) }),
-    job.eventTypes?.join(", "), job.statuses?.join(", ").toLowerCase(),
+    job.eventTypes?.join(", "),
+    job.statuses?.join(", ").toLowerCase(),
     job.dryRun && t("count only"),
-  ].filter(Boolean).join(" · ");
+  ]
+    .filter(Boolean)
+    .join(" · ");
   return html`<span class="row">${job.destinationId && h(DestinationName, { id: job.destinationId, plain: true })}<span class="cut quiet" title=${parts}>${parts}</span></span>`;
 }
 
@@ -38,31 +43,73 @@ export function Selection({ job }) {
 const columns = () => [
   { title: t("What"), on: "main", cell: (row) => h(Selection, { job: row }) },
   { title: t("State"), on: "side", width: "9rem", cell: (row) => h(State, { name: row.status }) },
-  { title: t("Progress"), on: "sub", width: "11rem", cell: (row) => html`<span class="meter" title=${percent(done(row))}><i style=${{ inlineSize: `${done(row) * 100}%` }} /></span>` },
+  {
+    title: t("Progress"),
+    on: "sub",
+    width: "11rem",
+    cell: (row) =>
+      html`<span class="meter" title=${percent(done(row))}><i style=${{ inlineSize: `${done(row) * 100}%` }} /></span>`,
+  },
   { title: t("Total"), number: true, width: "6rem", cell: (row) => number(row.total) },
   { title: t("Delivered"), number: true, width: "6rem", cell: (row) => number(row.delivered) },
-  { title: t("Failed"), number: true, width: "6rem", cell: (row) => (row.failed ? html`<span class="bad">${number(row.failed)}</span>` : html`<span class="quiet">0</span>`) },
-  { title: t("Created"), number: true, on: "end", width: "9rem", cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>` },
+  {
+    title: t("Failed"),
+    number: true,
+    width: "6rem",
+    cell: (row) =>
+      row.failed ? html`<span class="bad">${number(row.failed)}</span>` : html`<span class="quiet">0</span>`,
+  },
+  {
+    title: t("Created"),
+    number: true,
+    on: "end",
+    width: "9rem",
+    cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>`,
+  },
 ];
 
 export function Page() {
   const given = asked(filters());
   const found = usePages(api, "/replay-jobs", given);
   useNames();
-  useStream(api, "replays", {}, {
-    replays: ({ items }) => found.set((old) => {
-      const by = new Map(items.map((/** @type {any} */ each) => [each.id, each]));
-      return { ...old, items: old.items.map((/** @type {any} */ row) => ({ ...row, ...by.get(row.id) })) };
-    }),
-  }, found.reload);
+  useStream(
+    api,
+    "replays",
+    {},
+    {
+      replays: ({ items }) =>
+        found.set((old) => {
+          const by = new Map(items.map((/** @type {any} */ each) => [each.id, each]));
+          return { ...old, items: old.items.map((/** @type {any} */ row) => ({ ...row, ...by.get(row.id) })) };
+        }),
+    },
+    found.reload,
+  );
   const make = () => setQuery({ new: "1" });
   const empty = Object.keys(given).length
-    ? h(Empty, { title: t("No replay matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
-    : h(Empty, { title: t("Nothing was replayed yet.") }, html`<p class="quiet">${t("A replay sends past events again, at its own rate; live ones go first.")}</p>`,
-      writes.value && html`<button type="button" class="button primary" onClick=${make}>${t("New replay")}</button>`);
+    ? h(
+        Empty,
+        { title: t("No replay matches.") },
+        html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
+      )
+    : h(
+        Empty,
+        { title: t("Nothing was replayed yet.") },
+        html`<p class="quiet">${t("A replay sends past events again, at its own rate; live ones go first.")}</p>`,
+        writes.value && html`<button type="button" class="button primary" onClick=${make}>${t("New replay")}</button>`,
+      );
   return html`${h(Head, { title: t("Replays"), live: true }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${make}>${t("New replay")}</button>`)}
     ${h(Filters, { filters: filters() })}
     <section class="panel">${h(Table, { label: t("Replays"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.id, href: (row) => at(`/replays/${row.id}`), skeleton: 12 })}
       ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}</section>
-    ${query().new && writes.value && h(Replaying, { close: () => { setQuery({ new: null }); found.reload(); } })}`;
+    ${
+      query().new &&
+      writes.value &&
+      h(Replaying, {
+        close: () => {
+          setQuery({ new: null });
+          found.reload();
+        },
+      })
+    }`;
 }

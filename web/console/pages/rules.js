@@ -30,11 +30,29 @@ export function Page() {
   const found = usePages(api, "/routing-rules", given);
   const { open, new: making } = query();
   useNames();
-  const close = () => { setQuery({ open: null, new: null }); found.reload(); };
-  const blank = { name: "", destinationId: given.destinationId ?? "", eventTypes: ["*"], filter: null, priority: "STANDARD", enabled: true };
+  const close = () => {
+    setQuery({ open: null, new: null });
+    found.reload();
+  };
+  const blank = {
+    name: "",
+    destinationId: given.destinationId ?? "",
+    eventTypes: ["*"],
+    filter: null,
+    priority: "STANDARD",
+    enabled: true,
+  };
   const empty = Object.keys(given).length
-    ? h(Empty, { title: t("No rule matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
-    : h(Empty, { title: t("A rule says which events a destination gets.") }, html`<p class="quiet">${t("Without one, events are kept and reach nobody.")}</p>`);
+    ? h(
+        Empty,
+        { title: t("No rule matches.") },
+        html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
+      )
+    : h(
+        Empty,
+        { title: t("A rule says which events a destination gets.") },
+        html`<p class="quiet">${t("Without one, events are kept and reach nobody.")}</p>`,
+      );
   return html`${h(Head, { title: t("Routing rules") }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${() => setQuery({ new: "1" })}>${t("New rule")}</button>`)}
     ${h(Filters, { filters: filters() })}
     <section class="panel">${h(Table, { label: t("Routing rules"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.id, href: (row) => at(`/rules?open=${row.id}`), skeleton: 18 })}

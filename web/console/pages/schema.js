@@ -17,7 +17,10 @@ import { Head } from "../head.js";
 import { api, at, writes } from "../session.js";
 
 /** @param {any} schema */
-const text = (schema) => laidOut(JSON.stringify(schema)).map(([, part]) => part).join("");
+const text = (schema) =>
+  laidOut(JSON.stringify(schema))
+    .map(([, part]) => part)
+    .join("");
 
 /** A new version, which begins as a copy. @param {{eventType: string, from: any, made: () => void}} props */
 function Draft({ eventType, from, made }) {
@@ -47,20 +50,51 @@ export function Page({ eventType }) {
   const [drafting, setDrafting] = useState(false);
   const up = /** @type {[string, string]} */ (["/schemas", t("Schemas")]);
   const versions = found.items;
-  if (!versions) return html`${h(Head, { title: eventType, up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 10 })}`;
+  if (!versions)
+    return html`${h(Head, { title: eventType, up })}${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 10 })}`;
   const shown = versions.find((/** @type {any} */ each) => String(each.version) === query().version) ?? versions[0];
-  if (!shown) return html`${h(Head, { title: eventType, up })}${h(Empty, { title: t("This event type has no schema.") })}`;
+  if (!shown)
+    return html`${h(Head, { title: eventType, up })}${h(Empty, { title: t("This event type has no schema.") })}`;
   const before = versions.find((/** @type {any} */ each) => each.version === shown.version - 1);
-  const turn = (/** @type {string} */ verb, /** @type {string} */ said) => act(() => api.post(`/schemas/${shown.id}/${verb}`), said).then(found.reload);
-  return html`${h(Head, { title: eventType, up },
-    writes.value && shown.status !== "ACTIVE" && h(Button, { act: () => turn("activate", t("Version {n} counts now.", { n: shown.version })), kind: "primary" }, t("Activate version {n}", { n: shown.version })),
-    writes.value && shown.status === "ACTIVE" && h(Button, { act: () => turn("deprecate", t("No version counts now: every payload is accepted.")) }, t("Deprecate")),
-    writes.value && html`<button type="button" class="button" onClick=${() => setDrafting(!drafting)}>${t("New version")}</button>`)}
-    <div class="aside"><nav class="panel" aria-label=${t("Versions")}><ul class="rules">${versions.map((/** @type {any} */ each) => html`<li>
+  const turn = (/** @type {string} */ verb, /** @type {string} */ said) =>
+    act(() => api.post(`/schemas/${shown.id}/${verb}`), said).then(found.reload);
+  return html`${h(
+    Head,
+    { title: eventType, up },
+    writes.value &&
+      shown.status !== "ACTIVE" &&
+      h(
+        Button,
+        { act: () => turn("activate", t("Version {n} counts now.", { n: shown.version })), kind: "primary" },
+        t("Activate version {n}", { n: shown.version }),
+      ),
+    writes.value &&
+      shown.status === "ACTIVE" &&
+      h(
+        Button,
+        { act: () => turn("deprecate", t("No version counts now: every payload is accepted.")) },
+        t("Deprecate"),
+      ),
+    writes.value &&
+      html`<button type="button" class="button" onClick=${() => setDrafting(!drafting)}>${t("New version")}</button>`,
+  )}
+    <div class="aside"><nav class="panel" aria-label=${t("Versions")}><ul class="rules">${versions.map(
+      (/** @type {any} */ each) => html`<li>
         <a class="row spread" aria-current=${each === shown ? "true" : null} href=${at(`/schemas/${encodeURIComponent(eventType)}?version=${each.version}`)}><strong>${t("Version {n}", { n: each.version })}</strong>${h(State, { name: each.status })}</a>
-        <span class="quiet">${h(Moment, { at: each.createdAt })}</span></li>`)}</ul></nav>
+        <span class="quiet">${h(Moment, { at: each.createdAt })}</span></li>`,
+    )}</ul></nav>
       <div class="stack">
-        ${drafting && h(Draft, { eventType, from: shown, made: () => { setDrafting(false); found.reload(); } })}
+        ${
+          drafting &&
+          h(Draft, {
+            eventType,
+            from: shown,
+            made: () => {
+              setDrafting(false);
+              found.reload();
+            },
+          })
+        }
         ${shown.description && html`<p>${shown.description}</p>`}
         ${before && html`<section class="panel"><header><h2>${t("Since version {n}", { n: before.version })}</h2></header><div class="inside">${h(Difference, { before: text(before.schema), after: text(shown.schema) })}</div></section>`}
         <section class="panel"><header><h2>${t("Version {n}", { n: shown.version })}</h2><a href=${at(`/events?eventType=${encodeURIComponent(eventType)}`)}>${t("Its events")}</a></header>

@@ -27,9 +27,18 @@ const columns = () => [
   { title: t("Event type"), on: "main", cell: (row) => html`<span title=${row.eventType}>${row.eventType}</span>` },
   { title: t("Version"), number: true, on: "end", width: "6rem", cell: (row) => row.version },
   { title: t("State"), on: "side", width: "9rem", cell: (row) => h(State, { name: row.status }) },
-  { title: t("Description"), on: "sub", cell: (row) => html`<span class="cut quiet" title=${row.description ?? ""}>${row.description ?? ""}</span>` },
+  {
+    title: t("Description"),
+    on: "sub",
+    cell: (row) => html`<span class="cut quiet" title=${row.description ?? ""}>${row.description ?? ""}</span>`,
+  },
   { title: t("Activated"), number: true, width: "9rem", cell: (row) => h(Moment, { at: row.activatedAt }) },
-  { title: t("Created"), number: true, width: "9rem", cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>` },
+  {
+    title: t("Created"),
+    number: true,
+    width: "9rem",
+    cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>`,
+  },
 ];
 
 /** A schema made of recent events. @param {{close: () => void}} props */
@@ -48,15 +57,35 @@ function Inference({ close }) {
       setError(problem);
     }
   };
-  return h(Dialog, { title: t("Infer a schema"), close }, html`<form class="form" onSubmit=${(/** @type {Event} */ event) => { event.preventDefault(); infer(false); }}>
-    ${h(Field, { label: t("Event type"), value: type, change: (text) => { setType(text); setFound(null); }, required: true, autofocus: true, hint: t("Its most recent events are read.") })}
-    ${found && html`<p role="status">${tn("{n} event was read.", "{n} events were read.", found.sampled)}</p>
+  return h(
+    Dialog,
+    { title: t("Infer a schema"), close },
+    html`<form class="form" onSubmit=${(/** @type {Event} */ event) => {
+      event.preventDefault();
+      infer(false);
+    }}>
+    ${h(Field, {
+      label: t("Event type"),
+      value: type,
+      change: (text) => {
+        setType(text);
+        setFound(null);
+      },
+      required: true,
+      autofocus: true,
+      hint: t("Its most recent events are read."),
+    })}
+    ${
+      found &&
+      html`<p role="status">${tn("{n} event was read.", "{n} events were read.", found.sampled)}</p>
       ${found.conflicts.length > 0 && html`<ul class="notice tone-warn">${found.conflicts.map((/** @type {any} */ each) => html`<li><code>${each.path}</code> ${each.message}</li>`)}</ul>`}
-      ${h(Payload, { text: JSON.stringify(found.schema) })}`}
+      ${h(Payload, { text: JSON.stringify(found.schema) })}`
+    }
     ${error && h(Failure, { error })}
     <div class="row"><button class=${found ? "button" : "button primary"} disabled=${!type}>${t("Look")}</button>
       ${found && found.sampled > 0 && html`<button type="button" class="button primary" onClick=${() => infer(true)}>${t("Keep it as a draft")}</button>`}</div>
-  </form>`);
+  </form>`,
+  );
 }
 
 export function Page() {
@@ -64,12 +93,30 @@ export function Page() {
   const found = usePages(api, "/schemas", given);
   const infer = () => setQuery({ new: "1" });
   const empty = Object.keys(given).length
-    ? h(Empty, { title: t("No schema matches.") }, html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`)
-    : h(Empty, { title: t("No event type has a schema yet.") }, html`<p class="quiet">${t("An active schema refuses events that do not fit. One can be inferred from recent events.")}</p>`,
-      writes.value && html`<button type="button" class="button primary" onClick=${infer}>${t("Infer a schema")}</button>`);
+    ? h(
+        Empty,
+        { title: t("No schema matches.") },
+        html`<button type="button" class="button" onClick=${() => clear(filters())}>${t("Clear filters")}</button>`,
+      )
+    : h(
+        Empty,
+        { title: t("No event type has a schema yet.") },
+        html`<p class="quiet">${t("An active schema refuses events that do not fit. One can be inferred from recent events.")}</p>`,
+        writes.value &&
+          html`<button type="button" class="button primary" onClick=${infer}>${t("Infer a schema")}</button>`,
+      );
   return html`${h(Head, { title: t("Schemas") }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${infer}>${t("Infer a schema")}</button>`)}
     ${h(Filters, { filters: filters() })}
     <section class="panel">${h(Table, { label: t("Schemas"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.id, href: (row) => at(`/schemas/${encodeURIComponent(row.eventType)}?version=${row.version}`), skeleton: 12 })}
       ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}</section>
-    ${query().new && writes.value && h(Inference, { close: () => { setQuery({ new: null }); found.reload(); } })}`;
+    ${
+      query().new &&
+      writes.value &&
+      h(Inference, {
+        close: () => {
+          setQuery({ new: null });
+          found.reload();
+        },
+      })
+    }`;
 }

@@ -16,6 +16,14 @@ export function Page() {
   const { tab = "keys" } = query();
   const View = VIEWS[tab] ?? Keys;
   return html`${h(Head, { title: t("Settings") })}
-    ${h(Tabs, { label: t("Settings"), now: tab, tabs: [["keys", t("API keys"), at("/settings")], ["portal", t("Customers' portal"), at("/settings?tab=portal")], ["browser", t("Keyboard"), at("/settings?tab=browser")]] })}
+    ${h(Tabs, {
+      label: t("Settings"),
+      now: tab,
+      tabs: [
+        ["keys", t("API keys"), at("/settings")],
+        ["portal", t("Customers' portal"), at("/settings?tab=portal")],
+        ["browser", t("Keyboard"), at("/settings?tab=browser")],
+      ],
+    })}
     ${h(View, {})}`;
 }

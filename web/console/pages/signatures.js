@@ -11,27 +11,79 @@ import { api } from "../session.js";
 /** @param {import("../../shared/signature.js").Verdict} verdict @returns {[string, string]} what is so, what to do */
 function told({ kind, detail }) {
   switch (kind) {
-    case "valid": return [t("The signature is valid."), t("Body, headers and secret belong together.")];
-    case "headers": return [t("Headers are missing: {names}", { names: detail }), t("A proxy may drop them. Paste all of the request's headers.")];
-    case "secret": return [t("This is no secret."), t("It begins with whsec_ and goes on in base64.")];
-    case "undecoded": return [t("The secret was not decoded."), t("Decode what follows whsec_ from base64, and use the bytes as the key.")];
-    case "stale": return [t("The signature is valid, but its time is {n} s away.", { n: detail }), t("Receivers refuse more than 300 s, so that nobody sends it again. Check the clock.")];
-    case "newline": return [t("The body has other line ends, from byte {n} on.", { n: detail }), t("Use the bytes of the request as they came, without trimming.")];
-    case "reserialised": return [t("The body was parsed and written again: byte {n} differs first.", { n: detail }), t("Check the signature before the body is parsed, over its raw bytes.")];
-    case "id": return [t("The header webhook-id is another one than the body's: {id}", { id: detail }), t("Use the header of the same request.")];
-    case "asymmetric": return [t("This is an Ed25519 signature."), t("Check it with the public key of the destination; a secret is of no use.")];
-    default: return [t("The signature does not match."), t("The secret is another destination's or too old, or the body was changed. With a delivery's id the checker compares the body that was sent.")];
+    case "valid":
+      return [t("The signature is valid."), t("Body, headers and secret belong together.")];
+    case "headers":
+      return [
+        t("Headers are missing: {names}", { names: detail }),
+        t("A proxy may drop them. Paste all of the request's headers."),
+      ];
+    case "secret":
+      return [t("This is no secret."), t("It begins with whsec_ and goes on in base64.")];
+    case "undecoded":
+      return [
+        t("The secret was not decoded."),
+        t("Decode what follows whsec_ from base64, and use the bytes as the key."),
+      ];
+    case "stale":
+      return [
+        t("The signature is valid, but its time is {n} s away.", { n: detail }),
+        t("Receivers refuse more than 300 s, so that nobody sends it again. Check the clock."),
+      ];
+    case "newline":
+      return [
+        t("The body has other line ends, from byte {n} on.", { n: detail }),
+        t("Use the bytes of the request as they came, without trimming."),
+      ];
+    case "reserialised":
+      return [
+        t("The body was parsed and written again: byte {n} differs first.", { n: detail }),
+        t("Check the signature before the body is parsed, over its raw bytes."),
+      ];
+    case "id":
+      return [
+        t("The header webhook-id is another one than the body's: {id}", { id: detail }),
+        t("Use the header of the same request."),
+      ];
+    case "asymmetric":
+      return [
+        t("This is an Ed25519 signature."),
+        t("Check it with the public key of the destination; a secret is of no use."),
+      ];
+    default:
+      return [
+        t("The signature does not match."),
+        t(
+          "The secret is another destination's or too old, or the body was changed. With a delivery's id the checker compares the body that was sent.",
+        ),
+      ];
   }
 }
 
 export function Page() {
   const [draft, setDraft] = useState({ body: "", headers: "", secret: "", delivery: query().delivery ?? "" });
   const [verdict, setVerdict] = useState(/** @type {any} */ (null));
-  const field = (/** @type {keyof typeof draft} */ name) => ({ value: draft[name], change: (/** @type {string} */ value) => { setDraft({ ...draft, [name]: value }); setVerdict(null); } });
+  const field = (/** @type {keyof typeof draft} */ name) => ({
+    value: draft[name],
+    change: (/** @type {string} */ value) => {
+      setDraft({ ...draft, [name]: value });
+      setVerdict(null);
+    },
+  });
   const run = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    const delivery = draft.delivery.trim() ? await api.get(`/deliveries/${encodeURIComponent(draft.delivery.trim())}`).catch(() => null) : null;
-    setVerdict(await check({ body: draft.body, headers: parseHeaders(draft.headers), secret: draft.secret, now: Date.now(), sent: delivery?.request?.body }));
+    const delivery = draft.delivery.trim()
+      ? await api.get(`/deliveries/${encodeURIComponent(draft.delivery.trim())}`).catch(() => null)
+      : null;
+    setVerdict(
+      await check({
+        body: draft.body,
+        headers: parseHeaders(draft.headers),
+        secret: draft.secret,
+        now: Date.now(),
+        sent: delivery?.request?.body,
+      }),
+    );
   };
   const [what, hint] = verdict ? told(verdict) : ["", ""];
   const good = verdict?.kind === "valid";

@@ -1,5 +1,5 @@
 /** The concurrency of a destination: a slider, its number, what the service suggests, and undo. */
-import { h, html, useEffect, useRef, useState } from "../../vendor/preact.js";
+import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { act } from "../act.js";
 import { api, writes } from "../session.js";
@@ -23,13 +23,26 @@ export function Concurrency({ destination, queue, changed }) {
   const strict = destination.delivery.ordering === "STRICT";
   const [draft, setDraft] = useState(now);
   const timer = useRef(0);
-  useEffect(() => { if (!timer.current) setDraft(now); }, [now]);
+  useEffect(() => {
+    if (!timer.current) setDraft(now);
+  }, [now]);
   const send = async (/** @type {number | "auto"} */ concurrency) => {
     timer.current = 0;
     if (concurrency === set) return;
-    const patch = (/** @type {number | "auto"} */ value) => api.patch(`/destinations/${destination.id}`, { delivery: { concurrency: value } });
-    const undo = { label: t("Undo"), act: () => act(() => patch(set)).then((back) => { if (back) changed(back); }) };
-    const answer = await act(() => patch(concurrency), t("{name}: concurrency {value}", { name: destination.name, value: concurrency }), undo);
+    const patch = (/** @type {number | "auto"} */ value) =>
+      api.patch(`/destinations/${destination.id}`, { delivery: { concurrency: value } });
+    const undo = {
+      label: t("Undo"),
+      act: () =>
+        act(() => patch(set)).then((back) => {
+          if (back) changed(back);
+        }),
+    };
+    const answer = await act(
+      () => patch(concurrency),
+      t("{name}: concurrency {value}", { name: destination.name, value: concurrency }),
+      undo,
+    );
     if (answer) changed(answer);
     else setDraft(now);
   };
@@ -49,12 +62,19 @@ export function Concurrency({ destination, queue, changed }) {
       onInput=${(/** @type {any} */ event) => setDraft(STEPS[event.currentTarget.value])}
       onChange=${(/** @type {any} */ event) => later(STEPS[event.currentTarget.value])} />
     <input class="input number" inputmode="numeric" value=${draft} aria-label=${t("Concurrency of {name}, exactly", { name: destination.name })}
-      onChange=${(/** @type {any} */ event) => { setDraft(whole(event.currentTarget.value)); send(whole(event.currentTarget.value)); }} />
+      onChange=${(/** @type {any} */ event) => {
+        setDraft(whole(event.currentTarget.value));
+        send(whole(event.currentTarget.value));
+      }} />
     <span class="hints">
       <button type="button" class="link" aria-pressed=${set === "auto"} onClick=${() => send(set === "auto" ? now : "auto")}>
         ${set === "auto" ? t("auto: on") : t("auto")}</button>
-      ${suggested !== null && suggested !== now && html`<button type="button" class="link" onClick=${() => send(suggested)}>
-        ${t("suggested: {n}", { n: suggested })}</button>`}
+      ${
+        suggested !== null &&
+        suggested !== now &&
+        html`<button type="button" class="link" onClick=${() => send(suggested)}>
+        ${t("suggested: {n}", { n: suggested })}</button>`
+      }
     </span>
   </div>`;
 }

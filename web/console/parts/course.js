@@ -19,7 +19,12 @@ export class Courses {
 
 /** @param {number[]} values @param {number} most */
 function path(values, most) {
-  return values.map((value, index) => `${index ? "L" : "M"}${(KEPT - values.length + index) * 2} ${(30 - (value / most) * 27).toFixed(1)}`).join("");
+  return values
+    .map(
+      (value, index) =>
+        `${index ? "L" : "M"}${(KEPT - values.length + index) * 2} ${(30 - (value / most) * 27).toFixed(1)}`,
+    )
+    .join("");
 }
 
 /** @param {{points: Point[] | undefined}} props */

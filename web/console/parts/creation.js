@@ -19,10 +19,16 @@ export function patterns(text) {
 function Made({ made, close }) {
   return html`<div class="stack">
     <p>${t("{name} is ready.", { name: made.name })}</p>
-    ${made.secret && html`<div class="field"><span class="label">${t("Signing secret")}</span>
+    ${
+      made.secret &&
+      html`<div class="field"><span class="label">${t("Signing secret")}</span>
       <div class="command"><code tabindex="0">${made.secret}</code>${h(Copy, { text: made.secret, label: t("Copy the secret") })}</div>
-      <span class="hint">${t("Give it to the receiver now: it is not shown again.")}</span></div>`}
-    <div class="row"><button type="button" class="button primary" onClick=${() => { close(); go(at(`/destinations/${made.id}`)); }}>${t("Open it")}</button></div>
+      <span class="hint">${t("Give it to the receiver now: it is not shown again.")}</span></div>`
+    }
+    <div class="row"><button type="button" class="button primary" onClick=${() => {
+      close();
+      go(at(`/destinations/${made.id}`));
+    }}>${t("Open it")}</button></div>
   </div>`;
 }
 
@@ -37,19 +43,29 @@ export function Creation({ close }) {
   const catalog = useResource((signal) => api.get("/destination-templates", { limit: 500 }, signal), []);
   const templates = catalog.data?.items ?? [];
   const chosen = templates.find((/** @type {any} */ each) => each.id === template);
-  const wrong = (/** @type {string} */ path) => error?.details.find((/** @type {any} */ each) => each.path === path)?.message ?? null;
-  const field = (/** @type {keyof typeof draft} */ name) => ({ value: draft[name], change: (/** @type {string} */ value) => setDraft({ ...draft, [name]: value }) });
+  const wrong = (/** @type {string} */ path) =>
+    error?.details.find((/** @type {any} */ each) => each.path === path)?.message ?? null;
+  const field = (/** @type {keyof typeof draft} */ name) => ({
+    value: draft[name],
+    change: (/** @type {string} */ value) => setDraft({ ...draft, [name]: value }),
+  });
   const make = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setBusy(true);
     setError(null);
     try {
       const filled = Object.fromEntries(Object.entries(config).filter(([, value]) => value));
-      const body = chosen ? { templateId: template, name: draft.name, config: filled } : { name: draft.name, url: draft.url };
-      const destination = await api.post("/destinations", { ...body, ...(draft.customer ? { customerExternalId: draft.customer } : {}) });
+      const body = chosen
+        ? { templateId: template, name: draft.name, config: filled }
+        : { name: draft.name, url: draft.url };
+      const destination = await api.post("/destinations", {
+        ...body,
+        ...(draft.customer ? { customerExternalId: draft.customer } : {}),
+      });
       forgetNames();
       const eventTypes = patterns(draft.types);
-      if (eventTypes.length) await api.post("/routing-rules", { name: draft.name, destinationId: destination.id, eventTypes });
+      if (eventTypes.length)
+        await api.post("/routing-rules", { name: draft.name, destinationId: destination.id, eventTypes });
       setMade(destination);
     } catch (problem) {
       if (/** @type {any} */ (problem).status === undefined) throw problem;
@@ -58,16 +74,35 @@ export function Creation({ close }) {
     setBusy(false);
   };
   if (made) return h(Dialog, { title: t("New destination"), close }, h(Made, { made, close }));
-  return h(Dialog, { title: t("New destination"), close }, html`<form class="form" onSubmit=${make}>
+  return h(
+    Dialog,
+    { title: t("New destination"), close },
+    html`<form class="form" onSubmit=${make}>
     ${h(Field, { label: t("Kind"), value: template, change: setTemplate, options: [["", t("Webhook: an address of your own")], ...templates.map((/** @type {any} */ each) => [each.id, each.name])] })}
     ${h(Field, { label: t("Name"), ...field("name"), required: true, autofocus: true, wrong: wrong("name") })}
-    ${chosen
-      ? Object.entries(chosen.configSchema.properties ?? {}).map(([name, /** @type {any} */ schema]) => h(Field, {
-        key: name, label: schema.title ?? name, hint: schema.description, value: config[name] ?? "", required: (chosen.configSchema.required ?? []).includes(name),
-        change: (value) => setConfig({ ...config, [name]: value }), wrong: wrong(`config.${name}`),
-        ...(schema.enum ? { options: schema.enum.map((/** @type {string} */ each) => [each, each]) } : {}),
-      }))
-      : h(Field, { label: t("Address"), kind: "url", ...field("url"), required: true, placeholder: "https://example.com/hooks", wrong: wrong("url") })}
+    ${
+      chosen
+        ? Object.entries(chosen.configSchema.properties ?? {}).map(([name, /** @type {any} */ schema]) =>
+            h(Field, {
+              key: name,
+              label: schema.title ?? name,
+              hint: schema.description,
+              value: config[name] ?? "",
+              required: (chosen.configSchema.required ?? []).includes(name),
+              change: (value) => setConfig({ ...config, [name]: value }),
+              wrong: wrong(`config.${name}`),
+              ...(schema.enum ? { options: schema.enum.map((/** @type {string} */ each) => [each, each]) } : {}),
+            }),
+          )
+        : h(Field, {
+            label: t("Address"),
+            kind: "url",
+            ...field("url"),
+            required: true,
+            placeholder: "https://example.com/hooks",
+            wrong: wrong("url"),
+          })
+    }
     <div class="pair">
       ${h(Field, { label: t("Event types"), ...field("types"), wrong: wrong("eventTypes"), hint: t("Such as order.* invoice.paid; * is every type. A routing rule is made.") })}
       ${h(Field, { label: t("Customer"), ...field("customer"), hint: t("Empty: events of every customer.") })}
@@ -75,5 +110,6 @@ export function Creation({ close }) {
     ${error && h(Failure, { error })}
     <div class="row"><button class="button primary" disabled=${busy}>${t("Create")}</button>
       <button type="button" class="button" onClick=${close}>${t("Cancel")}</button></div>
-  </form>`);
+  </form>`,
+  );
 }

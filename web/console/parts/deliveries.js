@@ -25,14 +25,53 @@ export function Problem({ row }) {
  */
 export function columns({ destination = true, type = true } = {}) {
   return [
-    ...(type ? [{ title: t("Event type"), on: /** @type {const} */ ("main"), cell: (/** @type {any} */ row) => html`<span title=${row.eventType}>${row.eventType}</span>` }] : []),
-    ...(destination ? [{ title: t("Destination"), on: /** @type {"sub" | "main"} */ (type ? "sub" : "main"), cell: (/** @type {any} */ row) => h(DestinationName, { id: row.destinationId, plain: !type }) }] : []),
+    ...(type
+      ? [
+          {
+            title: t("Event type"),
+            on: /** @type {const} */ ("main"),
+            cell: (/** @type {any} */ row) => html`<span title=${row.eventType}>${row.eventType}</span>`,
+          },
+        ]
+      : []),
+    ...(destination
+      ? [
+          {
+            title: t("Destination"),
+            on: /** @type {"sub" | "main"} */ (type ? "sub" : "main"),
+            cell: (/** @type {any} */ row) => h(DestinationName, { id: row.destinationId, plain: !type }),
+          },
+        ]
+      : []),
     { title: t("State"), on: "side", width: "9rem", cell: (row) => h(State, { name: stateOf(row) }) },
     { title: t("Last error"), on: type && destination ? undefined : "sub", cell: (row) => h(Problem, { row }) },
     { title: t("Attempts"), number: true, width: "5rem", cell: (row) => number(row.attemptCount) },
-    ...(type ? [{ title: t("Origin"), width: "8rem", cell: (/** @type {any} */ row) => (row.originKind === "NORMAL" ? null : html`<span class="quiet">${words(row.originKind)}</span>`) }] : []),
-    { title: t("Next attempt"), number: true, width: "8rem", cell: (row) => (row.nextAttemptAt && ["PENDING", "RETRYING"].includes(row.status) ? h(Moment, { at: row.nextAttemptAt, relative: true }) : html`<span class="quiet">–</span>`) },
-    { title: t("Created"), on: "end", number: true, width: "9rem", cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>` },
+    ...(type
+      ? [
+          {
+            title: t("Origin"),
+            width: "8rem",
+            cell: (/** @type {any} */ row) =>
+              row.originKind === "NORMAL" ? null : html`<span class="quiet">${words(row.originKind)}</span>`,
+          },
+        ]
+      : []),
+    {
+      title: t("Next attempt"),
+      number: true,
+      width: "8rem",
+      cell: (row) =>
+        row.nextAttemptAt && ["PENDING", "RETRYING"].includes(row.status)
+          ? h(Moment, { at: row.nextAttemptAt, relative: true })
+          : html`<span class="quiet">–</span>`,
+    },
+    {
+      title: t("Created"),
+      on: "end",
+      number: true,
+      width: "9rem",
+      cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>`,
+    },
   ];
 }
 

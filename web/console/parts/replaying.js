@@ -30,15 +30,31 @@ async function counted(selection) {
 /** @param {{close: () => void}} props */
 export function Replaying({ close }) {
   const names = useNames();
-  const [draft, setDraft] = useState({ destinationId: query().destinationId ?? "", types: "", status: "FAILED", from: hoursAgo(24), to: "", rate: "50" });
+  const [draft, setDraft] = useState({
+    destinationId: query().destinationId ?? "",
+    types: "",
+    status: "FAILED",
+    from: hoursAgo(24),
+    to: "",
+    rate: "50",
+  });
   const [count, setCount] = useState(/** @type {number | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
-  const field = (/** @type {keyof typeof draft} */ name) => ({ value: draft[name], change: (/** @type {string} */ value) => { setDraft({ ...draft, [name]: value }); setCount(null); } });
+  const field = (/** @type {keyof typeof draft} */ name) => ({
+    value: draft[name],
+    change: (/** @type {string} */ value) => {
+      setDraft({ ...draft, [name]: value });
+      setCount(null);
+    },
+  });
   const types = patterns(draft.types);
   const selection = {
-    destinationId: draft.destinationId || null, eventTypes: types.length ? types : null, statuses: draft.status ? [draft.status] : null,
-    from: draft.from ? new Date(draft.from).toISOString() : null, to: draft.to ? new Date(draft.to).toISOString() : null,
+    destinationId: draft.destinationId || null,
+    eventTypes: types.length ? types : null,
+    statuses: draft.status ? [draft.status] : null,
+    from: draft.from ? new Date(draft.from).toISOString() : null,
+    to: draft.to ? new Date(draft.to).toISOString() : null,
   };
   const run = async (/** @type {() => Promise<void>} */ work) => {
     setBusy(true);
@@ -52,16 +68,34 @@ export function Replaying({ close }) {
     setBusy(false);
   };
   const look = () => run(async () => setCount(await counted(selection)));
-  const start = () => run(async () => {
-    const job = await api.post("/replay-jobs", { ...selection, ratePerSecond: Number(draft.rate) || null });
-    close();
-    go(at(`/replays/${job.id}`));
-  });
-  const known = /** @type {[string, string][]} */ (Object.entries(names).sort(([, one], [, two]) => one.localeCompare(two)));
-  return h(Dialog, { title: t("New replay"), close }, html`<form class="form" onSubmit=${(/** @type {Event} */ event) => { event.preventDefault(); if (count) start(); else look(); }}>
+  const start = () =>
+    run(async () => {
+      const job = await api.post("/replay-jobs", { ...selection, ratePerSecond: Number(draft.rate) || null });
+      close();
+      go(at(`/replays/${job.id}`));
+    });
+  const known = /** @type {[string, string][]} */ (
+    Object.entries(names).sort(([, one], [, two]) => one.localeCompare(two))
+  );
+  return h(
+    Dialog,
+    { title: t("New replay"), close },
+    html`<form class="form" onSubmit=${(/** @type {Event} */ event) => {
+      event.preventDefault();
+      if (count) start();
+      else look();
+    }}>
     ${h(Field, { label: t("Destination"), ...field("destinationId"), options: [["", t("All destinations")], ...known] })}
     <div class="pair">
-      ${h(Field, { label: t("Those that were"), ...field("status"), options: [["FAILED", t("Failed")], ["DELIVERED", t("Delivered")], ["", t("Any")]] })}
+      ${h(Field, {
+        label: t("Those that were"),
+        ...field("status"),
+        options: [
+          ["FAILED", t("Failed")],
+          ["DELIVERED", t("Delivered")],
+          ["", t("Any")],
+        ],
+      })}
       ${h(Field, { label: t("Event types"), ...field("types"), hint: t("Empty: all.") })}
       ${h(Field, { label: t("From"), kind: "datetime-local", ...field("from") })}
       ${h(Field, { label: t("To"), kind: "datetime-local", ...field("to"), hint: t("Empty: until now.") })}
@@ -71,5 +105,6 @@ export function Replaying({ close }) {
     ${error && h(Failure, { error })}
     <div class="row"><button type="button" class=${count ? "button" : "button primary"} disabled=${busy} onClick=${look}>${busy && count === null ? t("Counting…") : t("Count first")}</button>
       <button type="button" class="button primary" disabled=${busy || !count} onClick=${start}>${t("Start {n}", { n: count === null ? "" : number(count) })}</button></div>
-  </form>`);
+  </form>`,
+  );
 }

@@ -14,7 +14,10 @@ export function Sending({ close, type = "", payload = "{\n  \n}", customer = "" 
   const [draft, setDraft] = useState({ type, payload, customer });
   const [error, setError] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
-  const field = (/** @type {keyof typeof draft} */ name) => ({ value: draft[name], change: (/** @type {string} */ value) => setDraft({ ...draft, [name]: value }) });
+  const field = (/** @type {keyof typeof draft} */ name) => ({
+    value: draft[name],
+    change: (/** @type {string} */ value) => setDraft({ ...draft, [name]: value }),
+  });
   const send = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setBusy(true);
@@ -33,12 +36,16 @@ export function Sending({ close, type = "", payload = "{\n  \n}", customer = "" 
     }
   };
   const wrong = isJson(draft.payload) ? null : t("This is not JSON yet.");
-  return h(Dialog, { title: t("Send an event"), close }, html`<form class="form" onSubmit=${send}>
+  return h(
+    Dialog,
+    { title: t("Send an event"), close },
+    html`<form class="form" onSubmit=${send}>
     <div class="pair">${h(Field, { label: t("Event type"), ...field("type"), required: true, autofocus: true, placeholder: "order.created" })}
       ${h(Field, { label: t("Customer"), ...field("customer"), hint: t("Empty: of no customer.") })}</div>
     ${h(Field, { label: t("Payload"), ...field("payload"), area: true, wrong })}
     ${error && h(Failure, { error })}
     <div class="row"><button class="button primary" disabled=${busy || wrong !== null}>${t("Send")}</button>
       <button type="button" class="button" onClick=${close}>${t("Cancel")}</button></div>
-  </form>`);
+  </form>`,
+  );
 }

@@ -48,9 +48,12 @@ function Exchange({ attempt, request, last }) {
       ${h(Payload, { text: attempt.responseBody, title: attempt.responseTruncated ? t("Cut off at 16 KiB.") : "" })}
       ${attempt.logs && h(Payload, { text: attempt.logs, title: t("Log of the script") })}</div>
     <div class="stack"><h3>${t("Request")}</h3>
-      ${last && request ? html`<p class="mono">${request.method} ${request.url}</p>${h(Headers, { headers: request.headers })}
+      ${
+        last && request
+          ? html`<p class="mono">${request.method} ${request.url}</p>${h(Headers, { headers: request.headers })}
         ${request.note && html`<p class="quiet">${request.note}</p>`}${h(Payload, { text: request.body })}`
-        : html`<p class="quiet">${t("Each attempt sends the same bytes; the last one is shown in full.")}</p>`}</div>
+          : html`<p class="quiet">${t("Each attempt sends the same bytes; the last one is shown in full.")}</p>`
+      }</div>
   </div>`;
 }
 
@@ -63,13 +66,15 @@ export function Timeline({ delivery }) {
   return html`<div class="inside">${h(Scale, { delivery })}</div>
     <ol class="attempts">${attempts.map((/** @type {any} */ each, /** @type {number} */ index) => {
       const before = index ? attempts[index - 1] : null;
-      const gap = before ? new Date(each.startedAt).getTime() - new Date(before.startedAt).getTime() - before.durationMs : 0;
+      const gap = before
+        ? new Date(each.startedAt).getTime() - new Date(before.startedAt).getTime() - before.durationMs
+        : 0;
       const shown = open === each.number;
       return html`<li key=${each.number}>${gap > 0 && html`<p class="gap">${t("{time} later", { time: duration(gap) })}</p>`}
         <button type="button" class="attempt" aria-expanded=${shown} onClick=${() => setOpen(shown ? null : each.number)}>
           <span>${t("Attempt {n}", { n: each.number })}</span>
           ${h(State, { name: each.success ? "DELIVERED" : "FAILED", word: each.responseStatus ? String(each.responseStatus) : each.success ? t("Delivered") : words(each.errorCategory) })}
-          <span class="cut quiet">${each.success ? "" : each.errorMessage ?? ""}</span>
+          <span class="cut quiet">${each.success ? "" : (each.errorMessage ?? "")}</span>
           <span class="number">${duration(each.durationMs)}</span>
           <span class="number quiet">${h(Moment, { at: each.startedAt })}</span>
         </button>

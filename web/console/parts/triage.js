@@ -16,15 +16,31 @@ export function Triage({ group, verb, done }) {
   const [rate, setRate] = useState("50");
   const [outcome, setOutcome] = useState({ tried: 0, delivered: 0, failed: 0 });
   const ask = (/** @type {object} */ more) => act(() => api.post(`/dlq/${verb}`, { ...selection, ...more }));
-  const recount = () => ask({ dryRun: true }).then((answer) => { if (answer) setCount(answer.matched); });
-  useEffect(() => { recount(); }, []);
-  useStream(api, "deliveries,dlq", { destinationId: group.destinationId }, {
-    deliveries: ({ items }) => setOutcome((old) => {
-      if (!old.tried) return old;
-      const tell = (/** @type {(each: any) => boolean} */ met) => items.filter((/** @type {any} */ each) => each.dlqStatus && met(each)).length;
-      return { ...old, delivered: old.delivered + tell((each) => each.status === "DELIVERED"), failed: old.failed + tell((each) => each.status === "FAILED") };
-    }),
-  });
+  const recount = () =>
+    ask({ dryRun: true }).then((answer) => {
+      if (answer) setCount(answer.matched);
+    });
+  useEffect(() => {
+    recount();
+  }, []);
+  useStream(
+    api,
+    "deliveries,dlq",
+    { destinationId: group.destinationId },
+    {
+      deliveries: ({ items }) =>
+        setOutcome((old) => {
+          if (!old.tried) return old;
+          const tell = (/** @type {(each: any) => boolean} */ met) =>
+            items.filter((/** @type {any} */ each) => each.dlqStatus && met(each)).length;
+          return {
+            ...old,
+            delivered: old.delivered + tell((each) => each.status === "DELIVERED"),
+            failed: old.failed + tell((each) => each.status === "FAILED"),
+          };
+        }),
+    },
+  );
   const few = async () => {
     const answer = await ask({ limit: FEW });
     if (!answer) return;
@@ -41,12 +57,19 @@ export function Triage({ group, verb, done }) {
       <div class="row">${h(Button, { act: all, kind: "danger" }, tn("Discard {n}", "Discard {n}", count))}<button type="button" class="button" onClick=${done}>${t("Keep them")}</button></div></div>`;
   }
   return html`<div class="triage stack">
-    ${outcome.tried > 0 && html`<p class="row wrap" role="status"><strong>${tn("{n} retried", "{n} retried", outcome.tried)}</strong>
-      ${h(State, { name: "DELIVERED", word: t("{n} delivered", { n: number(outcome.delivered) }) })}${h(State, { name: "FAILED", word: t("{n} failed again", { n: number(outcome.failed) }) })}</p>`}
-    ${count === 0 ? html`<p>${t("None of this cause is left.")}</p>` : html`<div class="row wrap end">
+    ${
+      outcome.tried > 0 &&
+      html`<p class="row wrap" role="status"><strong>${tn("{n} retried", "{n} retried", outcome.tried)}</strong>
+      ${h(State, { name: "DELIVERED", word: t("{n} delivered", { n: number(outcome.delivered) }) })}${h(State, { name: "FAILED", word: t("{n} failed again", { n: number(outcome.failed) }) })}</p>`
+    }
+    ${
+      count === 0
+        ? html`<p>${t("None of this cause is left.")}</p>`
+        : html`<div class="row wrap end">
       ${count > FEW && h(Button, { act: few, kind: "primary" }, t("Retry {n}, and watch", { n: FEW }))}
       ${h(Field, { label: t("A second"), value: rate, change: setRate, kind: "number", min: 0 })}
-      ${h(Button, { act: all, kind: count > FEW ? "" : "primary" }, outcome.tried > 0 ? tn("Retry the other {n}", "Retry the other {n}", count) : tn("Retry {n}", "Retry all {n}", count))}</div>`}
+      ${h(Button, { act: all, kind: count > FEW ? "" : "primary" }, outcome.tried > 0 ? tn("Retry the other {n}", "Retry the other {n}", count) : tn("Retry {n}", "Retry all {n}", count))}</div>`
+    }
     <div><button type="button" class="link" onClick=${done}>${t("Close")}</button></div>
   </div>`;
 }

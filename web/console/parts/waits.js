@@ -17,11 +17,13 @@ export function Waits({ id, seen }) {
   const { waits, lane, position } = found.data;
   return html`<ul class="rules">
     ${waits.length === 0 && html`<li>${t("Nothing holds it: it is in flight, or goes next.")}</li>`}
-    ${waits.map((/** @type {any} */ wait) => html`<li key=${wait.gate}>
+    ${waits.map(
+      (/** @type {any} */ wait) => html`<li key=${wait.gate}>
       <div class="row wrap"><strong>${words(wait.gate)}</strong>${wait.until && html`<span class="tag tone-info">${t("until in")} ${h(Until, { until: wait.until })}</span>`}</div>
       ${wait.detail && html`<p class="quiet">${wait.detail}</p>`}
       ${wait.blockedBy && html`<p>${t("Behind")} ${h(Ident, { id: wait.blockedBy, href: at(`/deliveries/${wait.blockedBy}`) })}</p>`}
-    </li>`)}
+    </li>`,
+    )}
     ${lane && html`<li class="quiet">${t("Lane")} <code>${lane.key ?? words(lane.kind)}</code></li>`}
     ${position !== null && !waits.some((/** @type {any} */ each) => ["QUEUE", "LANE"].includes(each.gate)) && html`<li class="quiet">${tn("{n} goes before it", "{n} go before it", position)}</li>`}
   </ul>`;

@@ -11,14 +11,22 @@ import { api, at } from "../session.js";
 /** @param {any} rule @returns {[string, string]} a state, and the reason in words */
 function verdict(rule) {
   switch (rule.reason) {
-    case "MATCHES": return ["ON", t("matches")];
-    case "OTHER_TYPE": return ["OFF", t("is for other event types")];
-    case "RULE_DISABLED": return ["OFF", t("is switched off")];
-    case "DESTINATION_ARCHIVED": return ["OFF", t("its destination is archived")];
-    case "OTHER_CUSTOMER": return ["OFF", t("its destination belongs to another customer")];
-    case "FILTER_FALSE": return ["FAILED", t("its filter is false")];
-    case "FILTER_FAILED": return ["DEGRADED", t("its filter fails")];
-    default: return ["OFF", rule.reason];
+    case "MATCHES":
+      return ["ON", t("matches")];
+    case "OTHER_TYPE":
+      return ["OFF", t("is for other event types")];
+    case "RULE_DISABLED":
+      return ["OFF", t("is switched off")];
+    case "DESTINATION_ARCHIVED":
+      return ["OFF", t("its destination is archived")];
+    case "OTHER_CUSTOMER":
+      return ["OFF", t("its destination belongs to another customer")];
+    case "FILTER_FALSE":
+      return ["FAILED", t("its filter is false")];
+    case "FILTER_FAILED":
+      return ["DEGRADED", t("its filter fails")];
+    default:
+      return ["OFF", rule.reason];
   }
 }
 
@@ -26,17 +34,24 @@ function verdict(rule) {
 function Verdict({ rule }) {
   const [state, reason] = verdict(rule);
   return html`<li>
-    <div class="row wrap">${rule.ruleId
-      ? html`<a class="cut" href=${at(`/rules?open=${rule.ruleId}`)}><strong>${rule.name}</strong></a>`
-      : html`<strong class="cut">${rule.name}</strong>`}
+    <div class="row wrap">${
+      rule.ruleId
+        ? html`<a class="cut" href=${at(`/rules?open=${rule.ruleId}`)}><strong>${rule.name}</strong></a>`
+        : html`<strong class="cut">${rule.name}</strong>`
+    }
       ${h(State, { name: state, word: reason })}
       ${rule.changedSince && html`<span class="tag tone-warn">${t("changed since")}</span>`}
       ${rule.deliveryId && h(Ident, { id: rule.deliveryId, href: at(`/deliveries/${rule.deliveryId}`) })}</div>
     <div class="row wrap quiet">${rule.pattern && html`<code>${rule.pattern}</code>`}
       ${rule.filter && html`<code class="filter">${rule.filter}</code>`}</div>
     ${rule.filterError && html`<p class="bad">${rule.filterError}</p>`}
-    ${rule.filterRead?.length > 0 && html`<dl class="facts small">${rule.filterRead.map((/** @type {any} */ each) => html`
-      <dt><code>${each.path}</code></dt><dd>${each.value === null ? html`<em>${t("missing")}</em>` : html`<code>${each.value}</code>`}</dd>`)}</dl>`}
+    ${
+      rule.filterRead?.length > 0 &&
+      html`<dl class="facts small">${rule.filterRead.map(
+        (/** @type {any} */ each) => html`
+      <dt><code>${each.path}</code></dt><dd>${each.value === null ? html`<em>${t("missing")}</em>` : html`<code>${each.value}</code>`}</dd>`,
+      )}</dl>`
+    }
   </li>`;
 }
 

@@ -2,12 +2,15 @@
 export default {
   "1, because order is strict": "1, weil die Reihenfolge streng ist",
   "24 hours": "24 Stunden",
-  "A delivery comes here when its retry schedule is used up, or its receiver is gone.": "Eine Zustellung kommt hierher, wenn ihr Zeitplan zu Ende ist oder ihr Empfänger verschwunden ist.",
+  "A delivery comes here when its retry schedule is used up, or its receiver is gone.":
+    "Eine Zustellung kommt hierher, wenn ihr Zeitplan zu Ende ist oder ihr Empfänger verschwunden ist.",
   "A destination is where events are delivered to.": "Ein Ziel ist, wohin Ereignisse zugestellt werden.",
   "A limit of the plan is reached.": "Eine Grenze des Tarifs ist erreicht.",
   "A new host needs every masked header anew.": "Ein neuer Host braucht jede verdeckte Kopfzeile neu.",
-  "A proxy may drop them. Paste all of the request's headers.": "Ein Proxy kann sie entfernen. Fügen Sie alle Kopfzeilen der Anfrage ein.",
-  "A replay sends past events again, at its own rate; live ones go first.": "Eine Wiederholung sendet frühere Ereignisse noch einmal, mit eigener Rate; neue gehen vor.",
+  "A proxy may drop them. Paste all of the request's headers.":
+    "Ein Proxy kann sie entfernen. Fügen Sie alle Kopfzeilen der Anfrage ein.",
+  "A replay sends past events again, at its own rate; live ones go first.":
+    "Eine Wiederholung sendet frühere Ereignisse noch einmal, mit eigener Rate; neue gehen vor.",
   "A rule says which events a destination gets.": "Eine Regel sagt, welche Ereignisse ein Ziel bekommt.",
   "A second": "Pro Sekunde",
   "A second, at most": "Höchstens pro Sekunde",
@@ -32,8 +35,10 @@ export default {
   "All destinations": "Alle Ziele",
   "All is well.": "Alles in Ordnung.",
   "All its changes": "Alle seine Änderungen",
-  "An active schema refuses events that do not fit. One can be inferred from recent events.": "Ein aktives Schema lehnt Ereignisse ab, die nicht passen. Es lässt sich aus jüngsten Ereignissen ableiten.",
-  "An event that a routing rule matches makes a delivery for each destination.": "Ein Ereignis, auf das eine Regel passt, ergibt für jedes Ziel eine Zustellung.",
+  "An active schema refuses events that do not fit. One can be inferred from recent events.":
+    "Ein aktives Schema lehnt Ereignisse ab, die nicht passen. Es lässt sich aus jüngsten Ereignissen ableiten.",
+  "An event that a routing rule matches makes a delivery for each destination.":
+    "Ein Ereignis, auf das eine Regel passt, ergibt für jedes Ziel eine Zustellung.",
   "Analytics": "Auswertung",
   "Answer": "Antwort",
   "Answer to the sample": "Antwort auf die Probe",
@@ -63,7 +68,8 @@ export default {
   "By destination": "Nach Ziel",
   "By the rules of now.": "Nach den Regeln von jetzt.",
   "CANCELLED": "Abgebrochen",
-  "CEL over event, such as event.payload.total > 1000. Empty: every event of these types.": "CEL über event, etwa event.payload.total > 1000. Leer: jedes Ereignis dieser Typen.",
+  "CEL over event, such as event.payload.total > 1000. Empty: every event of these types.":
+    "CEL über event, etwa event.payload.total > 1000. Leer: jedes Ereignis dieser Typen.",
   "CIRCUIT": "Schutzschalter",
   "CLI": "Befehlszeile",
   "CLOSED": "Geschlossen",
@@ -80,9 +86,11 @@ export default {
   "Changed": "Geändert",
   "Charts": "Diagramme",
   "Check": "Prüfen",
-  "Check it with the public key of the destination; a secret is of no use.": "Prüfen Sie sie mit dem öffentlichen Schlüssel des Ziels; ein Geheimnis hilft nicht.",
+  "Check it with the public key of the destination; a secret is of no use.":
+    "Prüfen Sie sie mit dem öffentlichen Schlüssel des Ziels; ein Geheimnis hilft nicht.",
   "Check the id and the environment at the top left.": "Prüfen Sie die Kennung und die Umgebung oben links.",
-  "Check the signature before the body is parsed, over its raw bytes.": "Prüfen Sie die Signatur, bevor der Rumpf gelesen wird, über seine rohen Bytes.",
+  "Check the signature before the body is parsed, over its raw bytes.":
+    "Prüfen Sie die Signatur, bevor der Rumpf gelesen wird, über seine rohen Bytes.",
   "Choose event types": "Ereignistypen wählen",
   "Choose one": "Bitte wählen",
   "Circuit open, next probe": "Schutzschalter offen, nächster Versuch",
@@ -129,7 +137,8 @@ export default {
   "Dark": "Dunkel",
   "Dead": "Tot",
   "Dead letters": "Unzustellbar",
-  "Decode what follows whsec_ from base64, and use the bytes as the key.": "Dekodieren Sie aus base64, was auf whsec_ folgt, und nehmen Sie die Bytes als Schlüssel.",
+  "Decode what follows whsec_ from base64, and use the bytes as the key.":
+    "Dekodieren Sie aus base64, was auf whsec_ folgt, und nehmen Sie die Bytes als Schlüssel.",
   "Delete": "Löschen",
   "Delivered": "Zugestellt",
   "Deliveries": "Zustellungen",
@@ -150,7 +159,8 @@ export default {
   "EMBED_SESSION": "Portal",
   "EVENT": "Ereignis",
   "EVENT_TYPE": "Ereignistyp",
-  "Each attempt sends the same bytes; the last one is shown in full.": "Jeder Versuch sendet dieselben Bytes; der letzte ist ganz zu sehen.",
+  "Each attempt sends the same bytes; the last one is shown in full.":
+    "Jeder Versuch sendet dieselben Bytes; der letzte ist ganz zu sehen.",
   "Edit destinations": "Ziele bearbeiten",
   "Edit headers": "Kopfzeilen bearbeiten",
   "Empty and loading": "Leer und ladend",
@@ -187,10 +197,12 @@ export default {
   "Filter errors": "Filterfehler",
   "Filter them": "Filtern",
   "First": "Zuerst",
-  "For a receiver that refuses good webhooks. Everything is computed in this page; the secret is sent nowhere.": "Für einen Empfänger, der gute Webhooks ablehnt. Alles wird auf dieser Seite gerechnet; das Geheimnis wird nirgendwohin gesendet.",
+  "For a receiver that refuses good webhooks. Everything is computed in this page; the secret is sent nowhere.":
+    "Für einen Empfänger, der gute Webhooks ablehnt. Alles wird auf dieser Seite gerechnet; das Geheimnis wird nirgendwohin gesendet.",
   "Former key": "Früherer Schlüssel",
   "From": "Von",
-  "Give it to the receiver now: it is not shown again.": "Geben Sie es jetzt dem Empfänger: Es wird nicht noch einmal gezeigt.",
+  "Give it to the receiver now: it is not shown again.":
+    "Geben Sie es jetzt dem Empfänger: Es wird nicht noch einmal gezeigt.",
   "Go on now": "Jetzt fortsetzen",
   "HALF_OPEN": "Halb offen",
   "HEALTHY": "Gesund",
@@ -213,21 +225,26 @@ export default {
   "In flight": "Unterwegs",
   "Infer a schema": "Schema ableiten",
   "It begins with whsec_ and goes on in base64.": "Es beginnt mit whsec_ und geht in base64 weiter.",
-  "It can be published after a run that every event passes.": "Es kann veröffentlicht werden, wenn es bei jedem Ereignis gelang.",
+  "It can be published after a run that every event passes.":
+    "Es kann veröffentlicht werden, wenn es bei jedem Ereignis gelang.",
   "It goes on.": "Es geht weiter.",
   "It is cancelled.": "Sie ist abgebrochen.",
   "It is cancelled; nothing more is sent.": "Sie ist abgebrochen; nichts weiter wird gesendet.",
   "It is discarded.": "Sie ist verworfen.",
-  "It is exchanged for a session of 12 hours and kept nowhere.": "Er wird gegen eine Sitzung von 12 Stunden getauscht und nirgends aufbewahrt.",
+  "It is exchanged for a session of 12 hours and kept nowhere.":
+    "Er wird gegen eine Sitzung von 12 Stunden getauscht und nirgends aufbewahrt.",
   "It is sent now.": "Sie wird jetzt gesendet.",
   "It is switched off; events wait.": "Es ist abgeschaltet; Ereignisse warten.",
   "It is switched on.": "Es ist eingeschaltet.",
-  "It names the first thing that is wrong: the headers, the secret, the time, or the byte of the body.": "Er nennt das Erste, was falsch ist: die Kopfzeilen, das Geheimnis, die Zeit oder das Byte des Rumpfes.",
+  "It names the first thing that is wrong: the headers, the secret, the time, or the byte of the body.":
+    "Er nennt das Erste, was falsch ist: die Kopfzeilen, das Geheimnis, die Zeit oder das Byte des Rumpfes.",
   "It reached nobody.": "Es hat niemanden erreicht.",
   "Its deliveries": "Ihre Zustellungen",
-  "Its deliveries are sent in any order. Settings can ask for an order, per customer or strict.": "Seine Zustellungen gehen in beliebiger Reihenfolge. Die Einstellungen können eine Ordnung verlangen, je Kunde oder streng.",
+  "Its deliveries are sent in any order. Settings can ask for an order, per customer or strict.":
+    "Seine Zustellungen gehen in beliebiger Reihenfolge. Die Einstellungen können eine Ordnung verlangen, je Kunde oder streng.",
   "Its events": "Seine Ereignisse",
-  "Its events still reach the destinations that are tied to nobody.": "Seine Ereignisse erreichen trotzdem die Ziele, die niemandem gehören.",
+  "Its events still reach the destinations that are tied to nobody.":
+    "Seine Ereignisse erreichen trotzdem die Ziele, die niemandem gehören.",
   "Its most recent events are read.": "Seine jüngsten Ereignisse werden gelesen.",
   "Its payload is erased, so no rule can be asked.": "Sein Inhalt ist gelöscht; keine Regel kann gefragt werden.",
   "Its receiver asked to wait": "Der Empfänger bat zu warten",
@@ -257,7 +274,8 @@ export default {
   "Live": "Live",
   "Load again": "Neu laden",
   "Log of the script": "Protokoll des Skripts",
-  "Longest queues first. Move a slider: the service follows at once, and both curves show it.": "Die längsten Schlangen zuerst. Bewegen Sie einen Regler: Der Dienst folgt sofort, und beide Kurven zeigen es.",
+  "Longest queues first. Move a slider: the service follows at once, and both curves show it.":
+    "Die längsten Schlangen zuerst. Bewegen Sie einen Regler: Der Dienst folgt sofort, und beide Kurven zeigen es.",
   "Look": "Nachsehen",
   "Looking…": "Sieht nach …",
   "MCP_KEY": "MCP-Schlüssel",
@@ -305,7 +323,8 @@ export default {
   "Nothing here yet.": "Noch nichts vorhanden.",
   "Nothing holds it: it is in flight, or goes next.": "Nichts hält sie auf: Sie ist unterwegs oder kommt als nächste.",
   "Nothing is called so here.": "Hier heißt nichts so.",
-  "Nothing is delivered yet. Four commands to a first delivery:": "Noch wurde nichts zugestellt. Vier Befehle bis zur ersten Zustellung:",
+  "Nothing is delivered yet. Four commands to a first delivery:":
+    "Noch wurde nichts zugestellt. Vier Befehle bis zur ersten Zustellung:",
   "Nothing known yet": "Noch nichts bekannt",
   "Nothing waits in any lane.": "In keiner Spur wartet etwas.",
   "Nothing was changed yet.": "Noch wurde nichts geändert.",
@@ -321,15 +340,18 @@ export default {
   "Off": "Aus",
   "Oldest waits": "Älteste wartet",
   "On": "An",
-  "One a line, such as X-Tenant: 42. A value of *** stays as it is.": "Eine je Zeile, etwa X-Tenant: 42. Ein Wert *** bleibt, wie er ist.",
+  "One a line, such as X-Tenant: 42. A value of *** stays as it is.":
+    "Eine je Zeile, etwa X-Tenant: 42. Ein Wert *** bleibt, wie er ist.",
   "One by one": "Einzeln",
   "One origin a line, such as https://app.example.com": "Eine Herkunft je Zeile, etwa https://app.example.com",
-  "Only then one request is made, for the body that was sent.": "Nur dann geht eine Anfrage hinaus, nach dem gesendeten Rumpf.",
+  "Only then one request is made, for the body that was sent.":
+    "Nur dann geht eine Anfrage hinaus, nach dem gesendeten Rumpf.",
   "Open it": "Öffnen",
   "Open its portal": "Sein Portal öffnen",
   "Open the row": "Die Zeile öffnen",
   "Or create a destination here": "Oder hier ein Ziel anlegen",
-  "Or print a link that signs you in, on the server's machine:": "Oder geben Sie auf dem Rechner des Servers einen Anmeldelink aus:",
+  "Or print a link that signs you in, on the server's machine:":
+    "Oder geben Sie auf dem Rechner des Servers einen Anmeldelink aus:",
   "Order": "Reihenfolge",
   "Origin": "Herkunft",
   "Overview": "Übersicht",
@@ -372,7 +394,8 @@ export default {
   "Reached": "Erreichte",
   "Read only": "Nur Lesen",
   "Received": "Empfangen",
-  "Receivers refuse more than 300 s, so that nobody sends it again. Check the clock.": "Empfänger lehnen mehr als 300 s ab, damit niemand sie noch einmal sendet. Prüfen Sie die Uhr.",
+  "Receivers refuse more than 300 s, so that nobody sends it again. Check the clock.":
+    "Empfänger lehnen mehr als 300 s ab, damit niemand sie noch einmal sendet. Prüfen Sie die Uhr.",
   "Replay": "Wiederholen",
   "Replay of": "Wiederholung von",
   "Replay {n}": "{n} wiederholen",
@@ -415,13 +438,15 @@ export default {
   "Search, or the first filter": "Suche, oder der erste Filter",
   "Searched back to": "Durchsucht bis",
   "Searching…": "Sucht …",
-  "Seconds after each failed attempt. Empty: one attempt only.": "Sekunden nach jedem gescheiterten Versuch. Leer: nur ein Versuch.",
+  "Seconds after each failed attempt. Empty: one attempt only.":
+    "Sekunden nach jedem gescheiterten Versuch. Leer: nur ein Versuch.",
   "See one": "Eine ansehen",
   "See payloads": "Inhalte sehen",
   "See request and answer": "Anfrage und Antwort ansehen",
   "Send": "Senden",
   "Send a sample": "Probe senden",
-  "Send a sample to try the address, or add a routing rule.": "Senden Sie eine Probe an die Adresse, oder legen Sie eine Regel an.",
+  "Send a sample to try the address, or add a routing rule.":
+    "Senden Sie eine Probe an die Adresse, oder legen Sie eine Regel an.",
   "Send again, changed": "Geändert noch einmal senden",
   "Send an event": "Ereignis senden",
   "Send now": "Jetzt senden",
@@ -451,7 +476,8 @@ export default {
   "Success, 5 minutes": "Erfolg, 5 Minuten",
   "Such an event would be refused now:": "Ein solches Ereignis würde jetzt abgelehnt:",
   "Such as order.* invoice.paid; * is every type.": "Etwa order.* invoice.paid; * heißt jeder Typ.",
-  "Such as order.* invoice.paid; * is every type. A routing rule is made.": "Etwa order.* invoice.paid; * heißt jeder Typ. Eine Regel wird angelegt.",
+  "Such as order.* invoice.paid; * is every type. A routing rule is made.":
+    "Etwa order.* invoice.paid; * heißt jeder Typ. Eine Regel wird angelegt.",
   "Switch off": "Abschalten",
   "Switch on": "Einschalten",
   "Switch them on and off": "Ein- und ausschalten",
@@ -465,12 +491,16 @@ export default {
   "Tell it": "Melden",
   "That is all.": "Das ist alles.",
   "The body has other line ends, from byte {n} on.": "Der Rumpf hat andere Zeilenenden, ab Byte {n}.",
-  "The body was parsed and written again: byte {n} differs first.": "Der Rumpf wurde gelesen und neu geschrieben: Byte {n} ist das erste andere.",
+  "The body was parsed and written again: byte {n} differs first.":
+    "Der Rumpf wurde gelesen und neu geschrieben: Byte {n} ist das erste andere.",
   "The database is away": "Die Datenbank ist nicht erreichbar",
-  "The draft is saved. It counts when it is activated.": "Der Entwurf ist gespeichert. Er gilt, sobald er aktiviert wird.",
-  "The first event with a customerExternalId opens a customer's account.": "Das erste Ereignis mit einer customerExternalId eröffnet das Konto eines Kunden.",
+  "The draft is saved. It counts when it is activated.":
+    "Der Entwurf ist gespeichert. Er gilt, sobald er aktiviert wird.",
+  "The first event with a customerExternalId opens a customer's account.":
+    "Das erste Ereignis mit einer customerExternalId eröffnet das Konto eines Kunden.",
   "The former secret works for 24 more hours.": "Der frühere gilt noch 24 Stunden.",
-  "The header webhook-id is another one than the body's: {id}": "Die Kopfzeile webhook-id ist eine andere als die des Rumpfes: {id}",
+  "The header webhook-id is another one than the body's: {id}":
+    "Die Kopfzeile webhook-id ist eine andere als die des Rumpfes: {id}",
   "The last minute": "Die letzte Minute",
   "The last two minutes": "Die letzten zwei Minuten",
   "The page goes on by itself.": "Die Seite macht von selbst weiter.",
@@ -478,8 +508,10 @@ export default {
   "The replay has begun.": "Die Wiederholung hat begonnen.",
   "The rule is back, with a new id.": "Die Regel ist wieder da, mit neuer Kennung.",
   "The rule is deleted.": "Die Regel ist gelöscht.",
-  "The secret is another destination's or too old, or the body was changed. With a delivery's id the checker compares the body that was sent.": "Das Geheimnis gehört einem anderen Ziel oder ist zu alt, oder der Rumpf wurde geändert. Mit der Kennung einer Zustellung vergleicht der Prüfer den gesendeten Rumpf.",
-  "The secret is new; the former one signs for 24 hours as well.": "Das Geheimnis ist neu; das alte signiert noch 24 Stunden mit.",
+  "The secret is another destination's or too old, or the body was changed. With a delivery's id the checker compares the body that was sent.":
+    "Das Geheimnis gehört einem anderen Ziel oder ist zu alt, oder der Rumpf wurde geändert. Mit der Kennung einer Zustellung vergleicht der Prüfer den gesendeten Rumpf.",
+  "The secret is new; the former one signs for 24 hours as well.":
+    "Das Geheimnis ist neu; das alte signiert noch 24 Stunden mit.",
   "The secret was not decoded.": "Das Geheimnis wurde nicht dekodiert.",
   "The server does not answer.": "Der Server antwortet nicht.",
   "The server does not answer. Is it running?": "Der Server antwortet nicht. Läuft er?",
@@ -498,14 +530,17 @@ export default {
   "This is an Ed25519 signature.": "Das ist eine Ed25519-Signatur.",
   "This is no secret.": "Das ist kein Geheimnis.",
   "This is not JSON yet.": "Das ist noch kein JSON.",
-  "This key can not open the console: it needs the scope read or manage.": "Dieser Schlüssel kann die Konsole nicht öffnen: Er braucht das Recht read oder manage.",
+  "This key can not open the console: it needs the scope read or manage.":
+    "Dieser Schlüssel kann die Konsole nicht öffnen: Er braucht das Recht read oder manage.",
   "This key is not known, has expired, or was revoked.": "Dieser Schlüssel ist unbekannt, abgelaufen oder widerrufen.",
-  "This login link was used before, or is older than 10 minutes. Print another:": "Dieser Anmeldelink wurde schon benutzt oder ist älter als 10 Minuten. Geben Sie einen neuen aus:",
+  "This login link was used before, or is older than 10 minutes. Print another:":
+    "Dieser Anmeldelink wurde schon benutzt oder ist älter als 10 Minuten. Geben Sie einen neuen aus:",
   "This page": "Diese Seite",
   "This page broke.": "Diese Seite ist gescheitert.",
   "This part could not be loaded.": "Dieser Teil konnte nicht geladen werden.",
   "This rule": "Diese Regel",
-  "This server has no portal: set ANGARIUM_PORTAL_URL.": "Dieser Server hat kein Portal: Setzen Sie ANGARIUM_PORTAL_URL.",
+  "This server has no portal: set ANGARIUM_PORTAL_URL.":
+    "Dieser Server hat kein Portal: Setzen Sie ANGARIUM_PORTAL_URL.",
   "Those that were": "Die waren",
   "Time": "Zeit",
   "Timeline": "Verlauf",
@@ -525,7 +560,8 @@ export default {
   "Trying again in": "Nächster Versuch in",
   "Tune the delivery": "Zustellung einstellen",
   "Undo": "Rückgängig",
-  "Use the bytes of the request as they came, without trimming.": "Nehmen Sie die Bytes der Anfrage, wie sie kamen, ohne sie zu kürzen.",
+  "Use the bytes of the request as they came, without trimming.":
+    "Nehmen Sie die Bytes der Anfrage, wie sie kamen, ohne sie zu kürzen.",
   "Use the header of the same request.": "Nehmen Sie die Kopfzeile derselben Anfrage.",
   "Verdict": "Urteil",
   "Version": "Version",
@@ -541,10 +577,13 @@ export default {
   "What": "Was",
   "What customers may do": "Was Kunden dürfen",
   "What holds it": "Was sie aufhält",
-  "What waits is discarded, and its routing rules are deleted. Its deliveries stay readable. It cannot be undone.": "Was wartet, wird verworfen, und seine Regeln werden gelöscht. Seine Zustellungen bleiben lesbar. Es lässt sich nicht rückgängig machen.",
-  "Which rules took this event, which did not, and what their filters read.": "Welche Regeln dieses Ereignis nahmen, welche nicht, und was ihre Filter lasen.",
+  "What waits is discarded, and its routing rules are deleted. Its deliveries stay readable. It cannot be undone.":
+    "Was wartet, wird verworfen, und seine Regeln werden gelöscht. Seine Zustellungen bleiben lesbar. Es lässt sich nicht rückgängig machen.",
+  "Which rules took this event, which did not, and what their filters read.":
+    "Welche Regeln dieses Ereignis nahmen, welche nicht, und was ihre Filter lasen.",
   "Who": "Wer",
-  "Whoever uses it is refused from now on. It cannot be undone.": "Wer ihn benutzt, wird ab jetzt abgelehnt. Es lässt sich nicht rückgängig machen.",
+  "Whoever uses it is refused from now on. It cannot be undone.":
+    "Wer ihn benutzt, wird ab jetzt abgelehnt. Es lässt sich nicht rückgängig machen.",
   "Why not?": "Warum nicht?",
   "Without one, events are kept and reach nobody.": "Ohne sie werden Ereignisse aufbewahrt und erreichen niemanden.",
   "Workspace": "Arbeitsbereich",

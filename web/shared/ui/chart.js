@@ -25,14 +25,23 @@ export function Chart({ times, series, unit, height = 160, seconds = true, days 
   const bottom = height - 22;
   const x = (/** @type {number} */ index) => LEFT + (index / Math.max(1, times.length - 1)) * (WIDTH - LEFT - 4);
   const y = (/** @type {number} */ value) => bottom - (value / most) * (bottom - 10);
-  const path = (/** @type {(number | null)[]} */ values) => values.map((value, index) => (value === null ? "" : `${index && values[index - 1] !== null ? "L" : "M"}${x(index).toFixed(1)} ${y(value).toFixed(1)}`)).join("");
+  const path = (/** @type {(number | null)[]} */ values) =>
+    values
+      .map((value, index) =>
+        value === null
+          ? ""
+          : `${index && values[index - 1] !== null ? "L" : "M"}${x(index).toFixed(1)} ${y(value).toFixed(1)}`,
+      )
+      .join("");
   const ticks = times.length > 1 ? [0, Math.floor((times.length - 1) / 2), times.length - 1] : [];
   return html`<figure class="chart">
     <svg viewBox=${`0 0 ${WIDTH} ${height}`} aria-hidden="true">
-      ${[0, 0.5, 1].map((share) => html`<g>
+      ${[0, 0.5, 1].map(
+        (share) => html`<g>
         <path d=${`M${LEFT} ${y(most * share)}H${WIDTH}`} stroke="var(--line)" vector-effect="non-scaling-stroke" />
         <text x=${LEFT - 8} y=${y(most * share) + 4} text-anchor="end">${compact(most * share)}</text>
-      </g>`)}
+      </g>`,
+      )}
       ${series.filter(seen).map((each) => html`<path d=${path(each.values)} fill="none" stroke=${`var(--${each.tone})`} stroke-width="1.75" stroke-linejoin="round" stroke-dasharray=${each.dashed ? "5 3" : null} vector-effect="non-scaling-stroke" />`)}
       ${ticks.map((index, place) => html`<text x=${x(index)} y=${height - 4} text-anchor=${["start", "middle", "end"][place]}>${when(times[index])}</text>`)}
     </svg>

@@ -10,7 +10,12 @@ export function Dialog({ title, close, wide, children, footer }) {
     element.current?.showModal();
     return () => back?.focus();
   }, []);
-  return html`<dialog class=${wide ? "dialog wide" : "dialog"} ref=${element} aria-label=${title} onCancel=${(/** @type {Event} */ event) => { event.preventDefault(); close(); }}>
+  return html`<dialog class=${wide ? "dialog wide" : "dialog"} ref=${element} aria-label=${title} onCancel=${(
+    /** @type {Event} */ event,
+  ) => {
+    event.preventDefault();
+    close();
+  }}>
     <header><h1>${title}</h1><button type="button" class="button bare" onClick=${close} aria-label=${t("Close")}>✕</button></header>
     <div class="inside">${children}</div>
     ${footer && html`<footer>${footer}</footer>`}

@@ -7,14 +7,22 @@ import { Until } from "./moment.js";
 /** @param {import("../api.js").ApiError} error @returns {[string, string]} what happened, what to do */
 function told(error) {
   switch (error.status) {
-    case 0: return [t("The server does not answer."), t("The page tries again by itself.")];
-    case 401: return [t("The session has ended."), t("Sign in again; this page stays as it is.")];
-    case 402: return [t("A limit of the plan is reached."), error.message];
-    case 403: return [t("Your key does not allow this."), error.message];
-    case 404: return [t("Not here, or past retention."), t("Check the id and the environment at the top left.")];
-    case 429: return [t("Too many requests."), t("The page goes on by itself.")];
-    case 503: return [t("The server is busy."), t("The page goes on by itself.")];
-    default: return [error.message || t("Something went wrong."), ""];
+    case 0:
+      return [t("The server does not answer."), t("The page tries again by itself.")];
+    case 401:
+      return [t("The session has ended."), t("Sign in again; this page stays as it is.")];
+    case 402:
+      return [t("A limit of the plan is reached."), error.message];
+    case 403:
+      return [t("Your key does not allow this."), error.message];
+    case 404:
+      return [t("Not here, or past retention."), t("Check the id and the environment at the top left.")];
+    case 429:
+      return [t("Too many requests."), t("The page goes on by itself.")];
+    case 503:
+      return [t("The server is busy."), t("The page goes on by itself.")];
+    default:
+      return [error.message || t("Something went wrong."), ""];
   }
 }
 

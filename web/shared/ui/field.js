@@ -13,11 +13,13 @@ export function Field({ label, hint, wrong, value, change, options, area, kind =
   const told = (/** @type {any} */ event) => change(event.currentTarget.value);
   return html`<div class="field">
     <label class="label" for=${id}>${label}</label>
-    ${options
-      ? html`<select class="select" ...${shared} value=${value} onChange=${told}>${options.map(([word, text]) => html`<option value=${word} selected=${word === value}>${text}</option>`)}</select>`
-      : area
-        ? html`<textarea class="area" spellcheck="false" ...${shared} value=${value} onInput=${told} />`
-        : html`<input class="input" type=${kind} ...${shared} value=${value} onInput=${told} />`}
+    ${
+      options
+        ? html`<select class="select" ...${shared} value=${value} onChange=${told}>${options.map(([word, text]) => html`<option value=${word} selected=${word === value}>${text}</option>`)}</select>`
+        : area
+          ? html`<textarea class="area" spellcheck="false" ...${shared} value=${value} onInput=${told} />`
+          : html`<input class="input" type=${kind} ...${shared} value=${value} onInput=${told} />`
+    }
     ${wrong ? html`<span class="wrong" id=${note}>${wrong}</span>` : hint && html`<span class="hint" id=${note}>${hint}</span>`}
   </div>`;
 }

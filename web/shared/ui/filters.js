@@ -21,7 +21,14 @@ function Written({ filter, value }) {
     clearTimeout(timer.current);
     timer.current = window.setTimeout(() => setQuery({ [filter.name]: text.trim() }), STILL_MS);
   };
-  return h(Field, { label: filter.label, value: draft, change, placeholder: filter.placeholder, kind: filter.kind ?? "search", spellcheck: false });
+  return h(Field, {
+    label: filter.label,
+    value: draft,
+    change,
+    placeholder: filter.placeholder,
+    kind: filter.kind ?? "search",
+    spellcheck: false,
+  });
 }
 
 /** @param {{filters: Filter[], children?: any}} props */
@@ -31,13 +38,22 @@ export function Filters({ filters, children }) {
   const [all, setAll] = useState(false);
   const shown = filters.filter((each) => all || !each.rare || given[each.name]);
   return html`<form class="filters" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
-    ${shown.map((filter) => (filter.options
-      ? h(Field, {
-        key: filter.name, label: filter.label, value: given[filter.name] ?? "",
-        options: [["", t("Any")], .../** @type {[string, string][]} */ (filter.options.map((each, index) => [each, filter.words?.[index] ?? words(each)]))],
-        change: (value) => setQuery({ [filter.name]: value }),
-      })
-      : h(Written, { key: filter.name, filter, value: given[filter.name] ?? "" })))}
+    ${shown.map((filter) =>
+      filter.options
+        ? h(Field, {
+            key: filter.name,
+            label: filter.label,
+            value: given[filter.name] ?? "",
+            options: [
+              ["", t("Any")],
+              .../** @type {[string, string][]} */ (
+                filter.options.map((each, index) => [each, filter.words?.[index] ?? words(each)])
+              ),
+            ],
+            change: (value) => setQuery({ [filter.name]: value }),
+          })
+        : h(Written, { key: filter.name, filter, value: given[filter.name] ?? "" }),
+    )}
     ${(all || shown.length < filters.length) && html`<button type="button" class="button bare" aria-expanded=${all} onClick=${() => setAll(!all)}>${all ? t("Fewer filters") : t("More filters")}</button>`}
     ${used && html`<button type="button" class="button bare" onClick=${() => clear(filters)}>${t("Clear filters")}</button>`}
     ${children}

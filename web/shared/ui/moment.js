@@ -4,7 +4,9 @@ import { ago, moment } from "../format.js";
 
 /** The present, told each second while a page shows it. */
 export const now = signal(Date.now());
-setInterval(() => { if (!document.hidden) now.value = Date.now(); }, 1000);
+setInterval(() => {
+  if (!document.hidden) now.value = Date.now();
+}, 1000);
 
 /** @param {{at: string | null | undefined, relative?: boolean}} props */
 export function Moment({ at, relative }) {

@@ -16,13 +16,20 @@ export function Payload({ text, title, none }) {
     <div class="row spread">
       <span class="quiet">${title ?? ""} ${bytes(new Blob([text]).size)}</span>
       <span class="row">
-        ${isJson(text) && html`<button type="button" class="button bare" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>
-          ${t("As it came")}</button>`}
+        ${
+          isJson(text) &&
+          html`<button type="button" class="button bare" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>
+          ${t("As it came")}</button>`
+        }
         ${h(Copy, { text, label: t("Copy the exact text") })}
       </span>
     </div>
-    <pre class="payload" tabindex="0">${coloured
-      ? laidOut(text).map(([kind, part]) => (kind === "mark" || kind === "space" ? part : html`<span class=${kind}>${part}</span>`))
-      : text}</pre>
+    <pre class="payload" tabindex="0">${
+      coloured
+        ? laidOut(text).map(([kind, part]) =>
+            kind === "mark" || kind === "space" ? part : html`<span class=${kind}>${part}</span>`,
+          )
+        : text
+    }</pre>
   </div>`;
 }

@@ -13,16 +13,31 @@ const SHAPES = {
 };
 /** @type {Record<string, [keyof typeof SHAPES, string]>} */
 const STATES = {
-  HEALTHY: ["disc", "good"], DELIVERED: ["disc", "good"], COMPLETED: ["disc", "good"], ACTIVE: ["disc", "good"],
-  CLOSED: ["disc", "good"], PUBLISHED: ["disc", "good"], ON: ["disc", "good"], live: ["disc", "good"],
-  DEGRADED: ["wedge", "warn"], RETRYING: ["wedge", "warn"], HALF_OPEN: ["wedge", "warn"], stale: ["wedge", "warn"],
-  FAILING: ["cross", "bad"], FAILED: ["cross", "bad"], OPEN: ["cross", "bad"], IN_DLQ: ["cross", "bad"],
-  DELIVERING: ["half", "info"], RUNNING: ["half", "info"], PENDING: ["ring", "info"],
+  HEALTHY: ["disc", "good"],
+  DELIVERED: ["disc", "good"],
+  COMPLETED: ["disc", "good"],
+  ACTIVE: ["disc", "good"],
+  CLOSED: ["disc", "good"],
+  PUBLISHED: ["disc", "good"],
+  ON: ["disc", "good"],
+  live: ["disc", "good"],
+  DEGRADED: ["wedge", "warn"],
+  RETRYING: ["wedge", "warn"],
+  HALF_OPEN: ["wedge", "warn"],
+  stale: ["wedge", "warn"],
+  FAILING: ["cross", "bad"],
+  FAILED: ["cross", "bad"],
+  OPEN: ["cross", "bad"],
+  IN_DLQ: ["cross", "bad"],
+  DELIVERING: ["half", "info"],
+  RUNNING: ["half", "info"],
+  PENDING: ["ring", "info"],
 };
 
 /** @param {{name: string, word?: string}} props the state's name in the API; `word` replaces its text */
 export function State({ name, word }) {
-  const [shape, tone] = STATES[name] ?? (["IDLE", "DRAFT", "DRY_RUN"].includes(name) ? ["ring", "off"] : ["bar", "off"]);
+  const [shape, tone] =
+    STATES[name] ?? (["IDLE", "DRAFT", "DRY_RUN"].includes(name) ? ["ring", "off"] : ["bar", "off"]);
   return html`<span class=${`state tone-${tone}`}>
     <svg viewBox="0 0 10 10" fill="currentColor" aria-hidden="true"><path fill-rule="evenodd" d=${SHAPES[shape]} /></svg>${word ?? words(name)}
   </span>`;
@@ -30,7 +45,8 @@ export function State({ name, word }) {
 
 /** How the page is fed, for its head. @param {{feed: string, at?: number | null}} props */
 export function FeedState({ feed }) {
-  const word = { live: t("Live"), paused: t("Paused"), stale: t("Connection lost"), still: t("Connecting") }[feed] ?? feed;
+  const word =
+    { live: t("Live"), paused: t("Paused"), stale: t("Connection lost"), still: t("Connecting") }[feed] ?? feed;
   return h(State, { name: feed, word });
 }
 

@@ -19,7 +19,22 @@ const Failure = lazily(() => import("./failure.js").then((found) => found.Failur
  *   href?: (row: any) => string, label: string, empty?: any, retry?: () => void, sorted?: string,
  *   sort?: (order: string) => void, picked?: Set<string>, pick?: (id: string) => void, fresh?: Set<string>, skeleton?: number}} props
  */
-export function Table({ columns, rows, error, id, href, label, empty, retry, sorted, sort, picked, pick, fresh, skeleton }) {
+export function Table({
+  columns,
+  rows,
+  error,
+  id,
+  href,
+  label,
+  empty,
+  retry,
+  sorted,
+  sort,
+  picked,
+  pick,
+  fresh,
+  skeleton,
+}) {
   const body = useRef(/** @type {HTMLTableSectionElement | null} */ (null));
   const returned = useRef(false);
   useEffect(() => {
@@ -35,17 +50,23 @@ export function Table({ columns, rows, error, id, href, label, empty, retry, sor
   return html`${error && h(Failure, { error, retry })}<table class="table" aria-label=${label}>
     <thead><tr>
       ${pick && html`<th class="pick" scope="col"><span class="unseen">${t("Picked")}</span></th>`}
-      ${columns.map((each) => html`<th scope="col" class=${each.number ? "number" : null} style=${each.width ? { inlineSize: each.width } : null} aria-sort=${each.sort && each.sort === sorted ? "descending" : null}>
+      ${columns.map(
+        (
+          each,
+        ) => html`<th scope="col" class=${each.number ? "number" : null} style=${each.width ? { inlineSize: each.width } : null} aria-sort=${each.sort && each.sort === sorted ? "descending" : null}>
         ${each.sort && sort ? html`<button type="button" onClick=${() => sort(each.sort ?? "")}>${each.title}${each.sort === sorted ? " ↓" : ""}</button>` : each.title}
-      </th>`)}
+      </th>`,
+      )}
     </tr></thead>
     <tbody ref=${body}>${rows.map((row) => {
       const key = id(row);
       return html`<tr key=${key} class=${fresh?.has(key) ? "fresh" : null}>
         ${pick && html`<td class="pick"><input type="checkbox" checked=${picked?.has(key)} onChange=${() => pick(key)} aria-label=${t("Pick {id}", { id: key })} /></td>`}
-        ${columns.map((each, index) => html`<td class=${`${each.number ? "number" : ""} ${each.on ? `on-${each.on}` : ""}`}>
+        ${columns.map(
+          (each, index) => html`<td class=${`${each.number ? "number" : ""} ${each.on ? `on-${each.on}` : ""}`}>
           ${index === 0 && href ? html`<a class="opener" data-row=${key} href=${href(row)}>${each.cell(row)}</a>` : each.cell(row)}
-        </td>`)}
+        </td>`,
+        )}
       </tr>`;
     })}</tbody>
   </table>`;

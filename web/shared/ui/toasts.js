@@ -23,8 +23,18 @@ function close(id) {
 }
 
 function Messages() {
-  return html`${toasts.value.map(({ id, text, tone, action }) => html`<div key=${id} class=${`toast tone-${tone}`}>
+  return html`${toasts.value.map(
+    ({ id, text, tone, action }) => html`<div key=${id} class=${`toast tone-${tone}`}>
     <span>${text}</span>
-    ${action && (action.href ? html`<a href=${action.href}>${action.label}</a>` : html`<button type="button" class="button" onClick=${() => { close(id); action.act?.(); }}>${action.label}</button>`)}
-  </div>`)}`;
+    ${
+      action &&
+      (action.href
+        ? html`<a href=${action.href}>${action.label}</a>`
+        : html`<button type="button" class="button" onClick=${() => {
+            close(id);
+            action.act?.();
+          }}>${action.label}</button>`)
+    }
+  </div>`,
+  )}`;
 }

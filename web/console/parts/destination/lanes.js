@@ -13,20 +13,49 @@ import { Problem, stateOf } from "../deliveries.js";
 
 /** @type {() => import("../../../shared/ui/table.js").Column<any>[]} */
 const columns = () => [
-  { title: t("Lane"), on: "main", cell: (row) => html`<span title=${row.key ?? ""}>${row.key ?? words(row.kind)}</span>` },
-  { title: t("Waits for"), on: "side", width: "9rem", cell: (row) => (row.head ? h(State, { name: stateOf(row.head) }) : "–") },
-  { title: t("Head"), on: "sub", cell: (row) => (row.head ? html`<a href=${at(`/deliveries/${row.head.id}`)}>${row.head.eventType}</a>` : "–") },
+  {
+    title: t("Lane"),
+    on: "main",
+    cell: (row) => html`<span title=${row.key ?? ""}>${row.key ?? words(row.kind)}</span>`,
+  },
+  {
+    title: t("Waits for"),
+    on: "side",
+    width: "9rem",
+    cell: (row) => (row.head ? h(State, { name: stateOf(row.head) }) : "–"),
+  },
+  {
+    title: t("Head"),
+    on: "sub",
+    cell: (row) => (row.head ? html`<a href=${at(`/deliveries/${row.head.id}`)}>${row.head.eventType}</a>` : "–"),
+  },
   { title: t("Last error"), cell: (row) => row.head && h(Problem, { row: row.head }) },
   { title: t("Attempts"), number: true, width: "5rem", cell: (row) => number(row.head?.attemptCount) },
-  { title: t("Next attempt"), number: true, width: "8rem", cell: (row) => (row.until ? h(Until, { until: row.until }) : t("now")) },
-  { title: t("Behind it"), number: true, on: "end", width: "7rem", cell: (row) => tn("{n} behind", "{n} behind", row.depth - 1) + (row.atLeast ? "+" : "") },
+  {
+    title: t("Next attempt"),
+    number: true,
+    width: "8rem",
+    cell: (row) => (row.until ? h(Until, { until: row.until }) : t("now")),
+  },
+  {
+    title: t("Behind it"),
+    number: true,
+    on: "end",
+    width: "7rem",
+    cell: (row) => tn("{n} behind", "{n} behind", row.depth - 1) + (row.atLeast ? "+" : ""),
+  },
 ];
 
 /** @param {{destination: any}} props */
 export function Lanes({ destination }) {
   const { ordering } = destination.delivery;
   const found = usePages(api, `/destinations/${destination.id}/lanes`, {});
-  if (ordering === "NONE") return h(Empty, { title: t("This destination has no lanes.") }, html`<p class="quiet">${t("Its deliveries are sent in any order. Settings can ask for an order, per customer or strict.")}</p>`);
+  if (ordering === "NONE")
+    return h(
+      Empty,
+      { title: t("This destination has no lanes.") },
+      html`<p class="quiet">${t("Its deliveries are sent in any order. Settings can ask for an order, per customer or strict.")}</p>`,
+    );
   return html`<section class="panel">${h(Table, { label: t("Lanes"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, id: (row) => row.key ?? row.kind, href: (row) => at(row.head ? `/deliveries/${row.head.id}` : `/destinations/${destination.id}`), empty: h(Empty, { title: t("Nothing waits in any lane.") }) })}
     ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}</section>`;
 }

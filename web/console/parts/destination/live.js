@@ -43,13 +43,25 @@ export function Live({ destination, changed }) {
   const [, draw] = useState(0);
   const shown = useRef(health.data);
   shown.current = health.data;
-  useStream(api, "health,deliveries", { destinationId: id }, {
-    health: ({ items }) => { if (items.length) health.set(() => items[0]); },
-    deliveries: ({ items }) => list.set((old) => {
-      const { rows, others } = merged(old.items, items);
-      return { ...old, items: [...others.reverse(), ...rows].slice(0, 200) };
-    }),
-  }, () => { health.reload(); list.reload(); });
+  useStream(
+    api,
+    "health,deliveries",
+    { destinationId: id },
+    {
+      health: ({ items }) => {
+        if (items.length) health.set(() => items[0]);
+      },
+      deliveries: ({ items }) =>
+        list.set((old) => {
+          const { rows, others } = merged(old.items, items);
+          return { ...old, items: [...others.reverse(), ...rows].slice(0, 200) };
+        }),
+    },
+    () => {
+      health.reload();
+      list.reload();
+    },
+  );
   useEffect(() => {
     const timer = setInterval(() => {
       if (paused.value || document.hidden || !shown.current) return;
@@ -58,9 +70,13 @@ export function Live({ destination, changed }) {
     }, 1000);
     return () => clearInterval(timer);
   }, [id]);
-  if (!health.data) return health.error ? h(Failure, { error: health.error, retry: health.reload }) : h(Skeleton, { rows: 10 });
+  if (!health.data)
+    return health.error ? h(Failure, { error: health.error, retry: health.reload }) : h(Skeleton, { rows: 10 });
   const now = health.data;
-  const resume = () => act(() => api.post(`/destinations/${id}/resume`), t("It goes on.")).then((next) => { if (next) health.set(() => next); });
+  const resume = () =>
+    act(() => api.post(`/destinations/${id}/resume`), t("It goes on.")).then((next) => {
+      if (next) health.set(() => next);
+    });
   const held = now.hold && ["RETRY_AFTER", "CIRCUIT"].includes(now.hold.reason);
   return html`<p class="verdict">${h(State, { name: now.state })}${h(Hold, { hold: now.hold })}
       ${held && writes.value && h(Button, { act: resume }, t("Go on now"))}</p>

@@ -10,13 +10,22 @@ import { forgetNames } from "../../names.js";
 import { api, writes } from "../../session.js";
 
 /** Headers as lines of `name: value`. @param {Record<string, string>} headers */
-const lines = (headers) => Object.entries(headers).map(([name, value]) => `${name}: ${value}`).join("\n");
+const lines = (headers) =>
+  Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n");
 
 /** @param {any} destination */
 function drafted({ name, url, description, headers, delivery }) {
   return {
-    name, url, description: description ?? "", headers: lines(headers), ordering: delivery.ordering,
-    timeoutMs: String(delivery.timeoutMs), rate: String(delivery.rateLimitPerSecond ?? ""), schedule: delivery.retrySchedule.join(" "),
+    name,
+    url,
+    description: description ?? "",
+    headers: lines(headers),
+    ordering: delivery.ordering,
+    timeoutMs: String(delivery.timeoutMs),
+    rate: String(delivery.rateLimitPerSecond ?? ""),
+    schedule: delivery.retrySchedule.join(" "),
   };
 }
 
@@ -31,17 +40,29 @@ function patchOf(before, draft) {
   if (changed("url")) patch.url = draft.url;
   if (changed("description")) patch.description = draft.description || null;
   if (changed("headers")) {
-    const pairs = draft.headers.split("\n").filter((/** @type {string} */ line) => line.trim()).map((/** @type {string} */ line) => {
-      const [name, ...rest] = line.split(":");
-      return [name.trim(), rest.join(":").trim()];
-    });
-    const old = Object.fromEntries(before.headers.split("\n").filter(Boolean).map((/** @type {string} */ line) => [line.split(":")[0], null]));
+    const pairs = draft.headers
+      .split("\n")
+      .filter((/** @type {string} */ line) => line.trim())
+      .map((/** @type {string} */ line) => {
+        const [name, ...rest] = line.split(":");
+        return [name.trim(), rest.join(":").trim()];
+      });
+    const old = Object.fromEntries(
+      before.headers
+        .split("\n")
+        .filter(Boolean)
+        .map((/** @type {string} */ line) => [line.split(":")[0], null]),
+    );
     patch.headers = { ...old, ...Object.fromEntries(pairs) };
   }
   if (changed("ordering")) delivery.ordering = draft.ordering;
   if (changed("timeoutMs")) delivery.timeoutMs = Number(draft.timeoutMs);
   if (changed("rate")) delivery.rateLimitPerSecond = draft.rate ? Number(draft.rate) : null;
-  if (changed("schedule")) delivery.retrySchedule = draft.schedule.split(/[\s,]+/).filter(Boolean).map(Number);
+  if (changed("schedule"))
+    delivery.retrySchedule = draft.schedule
+      .split(/[\s,]+/)
+      .filter(Boolean)
+      .map(Number);
   if (Object.keys(delivery).length) patch.delivery = delivery;
   return patch;
 }
@@ -51,13 +72,19 @@ function Secret({ destination }) {
   const [secret, setSecret] = useState("");
   const { algorithm, publicKey } = destination.signing;
   const rotate = async () => {
-    const next = await act(() => api.patch(`/destinations/${destination.id}`, { rotateSecret: true }), t("The secret is new; the former one signs for 24 hours as well."));
+    const next = await act(
+      () => api.patch(`/destinations/${destination.id}`, { rotateSecret: true }),
+      t("The secret is new; the former one signs for 24 hours as well."),
+    );
     if (next?.secret) setSecret(next.secret);
   };
   return html`<section class="panel"><header><h2>${t("Signing")}</h2>${writes.value && h(Button, { act: rotate }, t("Rotate the secret"))}</header>
     <div class="inside stack"><p>${algorithm === "ED25519" ? html`Ed25519 <code class="wide-text">${publicKey}</code>` : "HMAC-SHA256"}</p>
-      ${secret && html`<div class="field"><span class="label">${t("Signing secret")}</span><div class="command"><code tabindex="0">${secret}</code>${h(Copy, { text: secret, label: t("Copy the secret") })}</div>
-        <span class="hint">${t("Give it to the receiver now: it is not shown again.")}</span></div>`}</div></section>`;
+      ${
+        secret &&
+        html`<div class="field"><span class="label">${t("Signing secret")}</span><div class="command"><code tabindex="0">${secret}</code>${h(Copy, { text: secret, label: t("Copy the secret") })}</div>
+        <span class="hint">${t("Give it to the receiver now: it is not shown again.")}</span></div>`
+      }</div></section>`;
 }
 
 /** @param {{destination: any, changed: (destination: any) => void}} props */
@@ -68,8 +95,13 @@ export function Settings({ destination, changed }) {
   const [busy, setBusy] = useState(false);
   const patch = patchOf(before, draft);
   const same = Object.keys(patch).length === 0;
-  const wrong = (/** @type {string} */ path) => error?.details.find((/** @type {any} */ each) => each.path.startsWith(path))?.message ?? null;
-  const field = (/** @type {keyof typeof before} */ name, path = /** @type {string} */ (name)) => ({ value: draft[name], wrong: wrong(path), change: (/** @type {string} */ value) => setDraft({ ...draft, [name]: value }) });
+  const wrong = (/** @type {string} */ path) =>
+    error?.details.find((/** @type {any} */ each) => each.path.startsWith(path))?.message ?? null;
+  const field = (/** @type {keyof typeof before} */ name, path = /** @type {string} */ (name)) => ({
+    value: draft[name],
+    wrong: wrong(path),
+    change: (/** @type {string} */ value) => setDraft({ ...draft, [name]: value }),
+  });
   const save = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setBusy(true);
@@ -93,14 +125,25 @@ export function Settings({ destination, changed }) {
       ${h(Field, { label: t("Description"), ...field("description") })}
       ${h(Field, { label: t("Headers"), ...field("headers"), area: true, hint: t("One a line, such as X-Tenant: 42. A value of *** stays as it is.") })}
       <div class="pair">
-        ${h(Field, { label: t("Order"), ...field("ordering", "delivery.ordering"), options: [["NONE", t("None")], ["KEY", t("Per customer")], ["STRICT", t("Strict: one at a time")]] })}
+        ${h(Field, {
+          label: t("Order"),
+          ...field("ordering", "delivery.ordering"),
+          options: [
+            ["NONE", t("None")],
+            ["KEY", t("Per customer")],
+            ["STRICT", t("Strict: one at a time")],
+          ],
+        })}
         ${h(Field, { label: t("Timeout, ms"), ...field("timeoutMs", "delivery.timeoutMs"), kind: "number", min: 100, max: 60000 })}
         ${h(Field, { label: t("Rate limit, a second"), ...field("rate", "delivery.rateLimitPerSecond"), kind: "number", hint: t("Empty: none.") })}
       </div>
       ${h(Field, { label: t("Retry schedule, seconds"), ...field("schedule", "delivery.retrySchedule"), hint: t("Seconds after each failed attempt. Empty: one attempt only.") })}
       ${error && h(Failure, { error })}
-      ${writes.value && html`<div class="row"><button class="button primary" disabled=${busy || same}>${t("Save")}</button>
-        ${!same && html`<button type="button" class="button" onClick=${() => setDraft(before)}>${t("Reset")}</button>`}</div>`}
+      ${
+        writes.value &&
+        html`<div class="row"><button class="button primary" disabled=${busy || same}>${t("Save")}</button>
+        ${!same && html`<button type="button" class="button" onClick=${() => setDraft(before)}>${t("Reset")}</button>`}</div>`
+      }
     </fieldset></form></section>
     ${h(Secret, { destination })}</div>`;
 }

@@ -11,26 +11,37 @@ import { api, at, writes } from "../../session.js";
 
 /** What the receiver answered to a sample. @param {{result: any, close: () => void}} props */
 function Tried({ result, close }) {
-  return h(Dialog, { title: t("Answer to the sample"), close }, html`<div class="stack">
+  return h(
+    Dialog,
+    { title: t("Answer to the sample"), close },
+    html`<div class="stack">
     <p class="row wrap">${h(State, { name: result.success ? "DELIVERED" : "FAILED", word: result.responseStatus ? String(result.responseStatus) : words(result.errorCategory) })}
       <span class="quiet">${duration(result.durationMs)}</span></p>
     ${result.errorMessage && html`<p class="bad">${result.errorMessage}</p>`}
     ${h(Payload, { text: result.responseBody, title: t("Answer") })}
-    <p><a href=${at(`/deliveries/${result.deliveryId}`)} onClick=${close}>${t("See request and answer")}</a></p></div>`);
+    <p><a href=${at(`/deliveries/${result.deliveryId}`)} onClick=${close}>${t("See request and answer")}</a></p></div>`,
+  );
 }
 
 /** @param {{destination: any, close: () => void, done: (destination: any) => void}} props */
 function Archiving({ destination, close, done }) {
   const archive = async () => {
-    const gone = await act(() => api.delete(`/destinations/${destination.id}`), t("{name} is archived.", { name: destination.name }));
+    const gone = await act(
+      () => api.delete(`/destinations/${destination.id}`),
+      t("{name} is archived.", { name: destination.name }),
+    );
     if (!gone) return;
     forgetNames();
     done({ ...destination, status: "ARCHIVED" });
   };
-  return h(Dialog, { title: t("Archive {name}?", { name: destination.name }), close }, html`<div class="stack">
+  return h(
+    Dialog,
+    { title: t("Archive {name}?", { name: destination.name }), close },
+    html`<div class="stack">
     <p>${t("What waits is discarded, and its routing rules are deleted. Its deliveries stay readable. It cannot be undone.")}</p>
     <div class="row">${h(Button, { act: archive, kind: "danger" }, t("Archive it"))}
-      <button type="button" class="button" onClick=${close}>${t("Keep it")}</button></div></div>`);
+      <button type="button" class="button" onClick=${close}>${t("Keep it")}</button></div></div>`,
+  );
 }
 
 /** @param {{destination: any, changed: (destination: any) => void}} props */
@@ -42,7 +53,10 @@ export function Switches({ destination, changed }) {
   const active = destination.status === "ACTIVE";
   const test = async () => setResult(await act(() => api.post(`${path}/test`)));
   const turn = async () => {
-    const next = await act(() => api.post(`${path}/${active ? "disable" : "enable"}`), active ? t("It is switched off; events wait.") : t("It is switched on."));
+    const next = await act(
+      () => api.post(`${path}/${active ? "disable" : "enable"}`),
+      active ? t("It is switched off; events wait.") : t("It is switched on."),
+    );
     if (next) changed(next);
   };
   return html`${h(Button, { act: test }, t("Send a sample"))}

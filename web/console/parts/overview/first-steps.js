@@ -10,7 +10,7 @@ export function FirstSteps() {
     h(Shell, { text: "angarium listen 9000" }),
     h(Shell, { text: "angarium destinations create First http://127.0.0.1:9000/" }),
     h(Shell, { text: "angarium rules create All First '*'" }),
-    h(Shell, { text: "angarium events send hello.world --data '{\"hello\": \"world\"}'" }),
+    h(Shell, { text: 'angarium events send hello.world --data \'{"hello": "world"}\'' }),
     html`<a class="button primary" href=${at("/destinations?new=1")}>${t("Or create a destination here")}</a>`,
   ]);
 }

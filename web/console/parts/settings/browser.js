@@ -5,10 +5,24 @@ import { enabled } from "../../keyboard.js";
 
 /** @returns {[string, string][]} */
 const keys = () => [
-  ["/", t("Search")], ["j k", t("Next and previous row")], ["Enter", t("Open the row")], ["x", t("Pick the row")],
-  ["Esc", t("Back, to the same row")], ["n", t("New")], ["r", t("Retry, or replay")], ["p", t("Pause and resume")],
-  ["g o", t("Overview")], ["g u", t("Pulse")], ["g d", t("Destinations")], ["g e", t("Events")], ["g l", t("Deliveries")],
-  ["g q", t("Dead letters")], ["g p", t("Replays")], ["g r", t("Routing rules")], ["g s", t("Settings")], ["?", t("This page")],
+  ["/", t("Search")],
+  ["j k", t("Next and previous row")],
+  ["Enter", t("Open the row")],
+  ["x", t("Pick the row")],
+  ["Esc", t("Back, to the same row")],
+  ["n", t("New")],
+  ["r", t("Retry, or replay")],
+  ["p", t("Pause and resume")],
+  ["g o", t("Overview")],
+  ["g u", t("Pulse")],
+  ["g d", t("Destinations")],
+  ["g e", t("Events")],
+  ["g l", t("Deliveries")],
+  ["g q", t("Dead letters")],
+  ["g p", t("Replays")],
+  ["g r", t("Routing rules")],
+  ["g s", t("Settings")],
+  ["?", t("This page")],
 ];
 
 export function Browser() {

@@ -16,8 +16,12 @@ import { api, environment, writes } from "../../session.js";
 
 /** @param {{title: string, secret: string, close: () => void}} props */
 function Shown({ title, secret, close }) {
-  return h(Dialog, { title, close }, html`<div class="stack"><div class="command"><code tabindex="0">${secret}</code>${h(Copy, { text: secret, label: t("Copy the key") })}</div>
-    <p class="quiet">${t("Keep it now: it is not shown again.")}</p><div class="row"><button type="button" class="button primary" onClick=${close}>${t("I have kept it")}</button></div></div>`);
+  return h(
+    Dialog,
+    { title, close },
+    html`<div class="stack"><div class="command"><code tabindex="0">${secret}</code>${h(Copy, { text: secret, label: t("Copy the key") })}</div>
+    <p class="quiet">${t("Keep it now: it is not shown again.")}</p><div class="row"><button type="button" class="button primary" onClick=${close}>${t("I have kept it")}</button></div></div>`,
+  );
 }
 
 /** @param {{close: () => void, made: (key: any) => void}} props */
@@ -33,10 +37,23 @@ function Making({ close, made }) {
       setError(problem);
     }
   };
-  return h(Dialog, { title: t("New key"), close }, html`<form class="form" onSubmit=${make}>
+  return h(
+    Dialog,
+    { title: t("New key"), close },
+    html`<form class="form" onSubmit=${make}>
     ${h(Field, { label: t("Name"), value: draft.name, change: (name) => setDraft({ ...draft, name }), required: true, autofocus: true })}
-    ${h(Field, { label: t("Scope"), value: draft.scope, change: (scope) => setDraft({ ...draft, scope }), options: [["ingest", t("ingest: send events only")], ["read", t("read: see everything")], ["manage", t("manage: change everything")]] })}
-    ${error && h(Failure, { error })}<div class="row"><button class="button primary">${t("Create")}</button></div></form>`);
+    ${h(Field, {
+      label: t("Scope"),
+      value: draft.scope,
+      change: (scope) => setDraft({ ...draft, scope }),
+      options: [
+        ["ingest", t("ingest: send events only")],
+        ["read", t("read: see everything")],
+        ["manage", t("manage: change everything")],
+      ],
+    })}
+    ${error && h(Failure, { error })}<div class="row"><button class="button primary">${t("Create")}</button></div></form>`,
+  );
 }
 
 export function Keys() {
@@ -44,12 +61,21 @@ export function Keys() {
   const [making, setMaking] = useState(false);
   const [shown, setShown] = useState(/** @type {any} */ (null));
   const rotate = async (/** @type {any} */ key) => {
-    const next = await act(() => api.post(`/api-keys/${key.id}/rotate`), t("The former secret works for 24 more hours."));
-    if (next) { setShown(next); found.reload(); }
+    const next = await act(
+      () => api.post(`/api-keys/${key.id}/rotate`),
+      t("The former secret works for 24 more hours."),
+    );
+    if (next) {
+      setShown(next);
+      found.reload();
+    }
   };
   const [ends, setEnds] = useState(/** @type {any} */ (null));
   const revoke = async () => {
-    if (await act(() => api.delete(`/api-keys/${ends.id}`), t("{name} is revoked.", { name: ends.name }))) { setEnds(null); found.reload(); }
+    if (await act(() => api.delete(`/api-keys/${ends.id}`), t("{name} is revoked.", { name: ends.name }))) {
+      setEnds(null);
+      found.reload();
+    }
   };
   /** @type {import("../../../shared/ui/table.js").Column<any>[]} */
   const columns = [
@@ -57,15 +83,52 @@ export function Keys() {
     { title: t("Key"), on: "sub", cell: (row) => html`<span class="mono">${row.prefix}…${row.lastFour}</span>` },
     { title: t("Scope"), on: "side", width: "7rem", cell: (row) => row.scope },
     { title: t("Kind"), width: "7rem", cell: (row) => words(row.kind) },
-    { title: t("Last used"), number: true, width: "9rem", cell: (row) => h(Moment, { at: row.lastUsedAt, relative: true }) },
-    { title: t("Created"), number: true, width: "9rem", cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>` },
-    ...(writes.value ? [{ title: t("Actions"), on: /** @type {const} */ ("end"), width: "12rem", cell: (/** @type {any} */ row) => html`<span class="row">${h(Button, { act: () => rotate(row), kind: "bare" }, t("Rotate"))}${h(Button, { act: async () => setEnds(row), kind: "bare" }, t("Revoke"))}</span>` }] : []),
+    {
+      title: t("Last used"),
+      number: true,
+      width: "9rem",
+      cell: (row) => h(Moment, { at: row.lastUsedAt, relative: true }),
+    },
+    {
+      title: t("Created"),
+      number: true,
+      width: "9rem",
+      cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>`,
+    },
+    ...(writes.value
+      ? [
+          {
+            title: t("Actions"),
+            on: /** @type {const} */ ("end"),
+            width: "12rem",
+            cell: (/** @type {any} */ row) =>
+              html`<span class="row">${h(Button, { act: () => rotate(row), kind: "bare" }, t("Rotate"))}${h(Button, { act: async () => setEnds(row), kind: "bare" }, t("Revoke"))}</span>`,
+          },
+        ]
+      : []),
   ];
   return html`<section class="panel"><header><h2>${t("API keys")}</h2>${writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${() => setMaking(true)}>${t("New key")}</button>`}</header>
     ${h(Table, { label: t("API keys"), columns, rows: found.items, error: found.error, retry: found.reload, id: (row) => row.id, skeleton: 6, empty: h(Empty, { title: t("This environment has no keys.") }) })}
     ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}</section>
-    ${making && h(Making, { close: () => setMaking(false), made: (key) => { setMaking(false); setShown(key); found.reload(); } })}
+    ${
+      making &&
+      h(Making, {
+        close: () => setMaking(false),
+        made: (key) => {
+          setMaking(false);
+          setShown(key);
+          found.reload();
+        },
+      })
+    }
     ${shown && h(Shown, { title: shown.name, secret: shown.secret, close: () => setShown(null) })}
-    ${ends && h(Dialog, { title: t("Revoke {name}?", { name: ends.name }), close: () => setEnds(null) }, html`<div class="stack"><p>${t("Whoever uses it is refused from now on. It cannot be undone.")}</p>
-      <div class="row">${h(Button, { act: revoke, kind: "danger" }, t("Revoke"))}<button type="button" class="button" onClick=${() => setEnds(null)}>${t("Keep it")}</button></div></div>`)}`;
+    ${
+      ends &&
+      h(
+        Dialog,
+        { title: t("Revoke {name}?", { name: ends.name }), close: () => setEnds(null) },
+        html`<div class="stack"><p>${t("Whoever uses it is refused from now on. It cannot be undone.")}</p>
+      <div class="row">${h(Button, { act: revoke, kind: "danger" }, t("Revoke"))}<button type="button" class="button" onClick=${() => setEnds(null)}>${t("Keep it")}</button></div></div>`,
+      )
+    }`;
 }

@@ -10,27 +10,55 @@ import { api, writes } from "../../session.js";
 
 /** @returns {Record<string, string>} */
 const abilities = () => ({
-  createDestinations: t("Create destinations"), editDestinations: t("Edit destinations"), switchDestinations: t("Switch them on and off"),
-  archiveDestinations: t("Archive them"), testDestinations: t("Send samples"), editHeaders: t("Edit headers"), editDeliveryOptions: t("Tune the delivery"),
-  rotateSecrets: t("Rotate secrets"), manageRules: t("Choose event types"), manageTransforms: t("Write transform scripts"), retryDeliveries: t("Retry deliveries"),
-  discardDeliveries: t("Discard deliveries"), replay: t("Replay"), viewPayloads: t("See payloads"),
+  createDestinations: t("Create destinations"),
+  editDestinations: t("Edit destinations"),
+  switchDestinations: t("Switch them on and off"),
+  archiveDestinations: t("Archive them"),
+  testDestinations: t("Send samples"),
+  editHeaders: t("Edit headers"),
+  editDeliveryOptions: t("Tune the delivery"),
+  rotateSecrets: t("Rotate secrets"),
+  manageRules: t("Choose event types"),
+  manageTransforms: t("Write transform scripts"),
+  retryDeliveries: t("Retry deliveries"),
+  discardDeliveries: t("Discard deliveries"),
+  replay: t("Replay"),
+  viewPayloads: t("See payloads"),
 });
 
 /** @param {{workspace: any, changed: (workspace: any) => void}} props */
 function Form({ workspace, changed }) {
   const { branding } = workspace;
-  const [draft, setDraft] = useState({ name: branding.name ?? "", logoUrl: branding.logoUrl ?? "", primary: branding.colors.primary ?? "", supportUrl: branding.supportUrl ?? "", origins: workspace.allowedOrigins.join("\n") });
+  const [draft, setDraft] = useState({
+    name: branding.name ?? "",
+    logoUrl: branding.logoUrl ?? "",
+    primary: branding.colors.primary ?? "",
+    supportUrl: branding.supportUrl ?? "",
+    origins: workspace.allowedOrigins.join("\n"),
+  });
   const [may, setMay] = useState({ ...workspace.customerMay });
   const [error, setError] = useState(/** @type {any} */ (null));
-  const field = (/** @type {keyof typeof draft} */ name, /** @type {string} */ path) => ({ value: draft[name], wrong: error?.details.find((/** @type {any} */ each) => each.path.startsWith(path))?.message ?? null, change: (/** @type {string} */ value) => setDraft({ ...draft, [name]: value }) });
+  const field = (/** @type {keyof typeof draft} */ name, /** @type {string} */ path) => ({
+    value: draft[name],
+    wrong: error?.details.find((/** @type {any} */ each) => each.path.startsWith(path))?.message ?? null,
+    change: (/** @type {string} */ value) => setDraft({ ...draft, [name]: value }),
+  });
   const save = async (/** @type {Event} */ event) => {
     event.preventDefault();
     setError(null);
     try {
-      changed(await api.patch("/workspace", {
-        branding: { name: draft.name || null, logoUrl: draft.logoUrl || null, supportUrl: draft.supportUrl || null, colors: { primary: draft.primary || null } },
-        allowedOrigins: draft.origins.split(/\s+/).filter(Boolean), customerMay: may,
-      }));
+      changed(
+        await api.patch("/workspace", {
+          branding: {
+            name: draft.name || null,
+            logoUrl: draft.logoUrl || null,
+            supportUrl: draft.supportUrl || null,
+            colors: { primary: draft.primary || null },
+          },
+          allowedOrigins: draft.origins.split(/\s+/).filter(Boolean),
+          customerMay: may,
+        }),
+      );
       say(t("Saved."));
     } catch (problem) {
       if (/** @type {any} */ (problem).status === undefined) throw problem;
@@ -53,6 +81,7 @@ function Form({ workspace, changed }) {
 
 export function Portal() {
   const found = useResource((signal) => api.get("/workspace", {}, signal), []);
-  if (!found.data) return found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 12 });
+  if (!found.data)
+    return found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 12 });
   return h(Form, { workspace: found.data, changed: (next) => found.set(() => next) });
 }
