@@ -12,7 +12,7 @@ from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes.replays import ReplayJob as ReplayJobShape
 from api.shapes.replays import ReplayJobDetail, ReplayProgress
 from engine.control.replays import ReplayDraft
-from engine.core.vocabulary import ReplayStatus
+from engine.core.vocabulary import JobKind, ReplayStatus
 from engine.drafts import Uuid
 from engine.model.instants import iso, iso_or_none
 from engine.model.words import Word, word
@@ -26,6 +26,7 @@ TAG = "Replay jobs"
 COLUMNS = (
     ("CREATED", "createdAt"),
     ("ID", "id"),
+    ("KIND", "kind"),
     ("STATUS", "status"),
     ("DRY RUN", "dryRun"),
     ("TOTAL", "total"),
@@ -50,10 +51,12 @@ class ReplayQuery(PageQuery):
     """Filters of replay jobs."""
 
     status: Word[ReplayStatus] | None = None
+    kind: Word[JobKind] | None = None
     customer_account_id: Uuid | None = Field(None, description="Jobs of this account.")
 
 
-async def _detail(call: Call, job: ReplayJob) -> ReplayJobDetail:
+async def detail(call: Call, job: ReplayJob) -> ReplayJobDetail:
+    """Return a job with the destinations that have most of it."""
     legs = await call.services.replay_store.legs(call.number, job.id, SHARES)
     return {
         **_view(call, job),
@@ -96,7 +99,7 @@ async def create(call: Call) -> ReplayJobDetail:
     """Make a job."""
     draft = call.body_as(ReplayDraft)
     job = await call.services.replays.create(call.actor, call.number, draft, call.customer)
-    return await _detail(call, job)
+    return await detail(call, job)
 
 
 async def listing(call: Call) -> shapes.Page[ReplayJobShape]:
@@ -104,6 +107,7 @@ async def listing(call: Call) -> shapes.Page[ReplayJobShape]:
     query = call.query_as(ReplayQuery)
     below = position(LISTING, call.number, query.cursor)
     status = None if query.status is None else ReplayStatus[query.status]
+    kind = None if query.kind is None else JobKind[query.kind]
     account = query.customer_account_id
     if account is not None and not call.sees(account):
         return page([], LISTING, call.number, None)
@@ -111,7 +115,9 @@ async def listing(call: Call) -> shapes.Page[ReplayJobShape]:
         account = call.customer.account
 
     async def take(below: str | None, limit: int) -> Sequence[ReplayJob]:
-        return await call.services.replay_store.page(call.number, status, account, below, limit)
+        return await call.services.replay_store.page(
+            call.number, status, account, below, limit, kind
+        )
 
     async def views(jobs: Sequence[ReplayJob]) -> list[ReplayJobShape]:
         return [_view(call, job) for job in jobs]
@@ -121,14 +127,14 @@ async def listing(call: Call) -> shapes.Page[ReplayJobShape]:
 
 async def get(call: Call) -> ReplayJobDetail:
     """Show one job."""
-    return await _detail(call, await _required(call))
+    return await detail(call, await _required(call))
 
 
 async def cancel(call: Call) -> ReplayJobDetail:
     """End a job."""
     identifier = call.identifier()
     job = await call.services.replays.cancel(call.actor, call.number, identifier, call.customer)
-    return await _detail(call, job)
+    return await detail(call, job)
 
 
 async def progress(call: Call) -> ReplayProgress:
@@ -184,6 +190,7 @@ ROUTES = (
         command=Command("replay list", COLUMNS),
         client=Method("replay_jobs.list"),
         summary="List replay jobs",
+        description="Those that replay, cancel and retry, the newest first.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -225,7 +232,8 @@ ROUTES = (
         summary="Cancel a replay job",
         description="After the answer nothing more is enqueued. Deliveries that were enqueued and not "
         "attempted are cancelled within a second: they are FAILED and DISCARDED, and count as failed. An "
-        "attempt in flight, or its retries, go on. A job that has ended is a 400.",
+        "attempt in flight, or its retries, go on. A job of the kind CANCEL or RETRY stops where it is. "
+        "A job that has ended is a 400.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

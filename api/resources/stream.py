@@ -95,6 +95,7 @@ class LiveSights:
 def _job(job: ReplayJob) -> dict[str, Any]:
     return {
         "id": job.id,
+        "kind": job.kind.name,
         "status": job.status.name,
         "total": job.total,
         "enqueued": job.enqueued,

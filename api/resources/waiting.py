@@ -5,12 +5,22 @@ from collections.abc import Awaitable, Callable
 from api import shapes
 from api.call import Call
 from api.resources.deliveries import TAG, flying, item_view
+from api.resources.replays import detail
 from api.routes import MANAGE, Command, Embed, Method, Repeat, Route
+from api.shapes.replays import ReplayJobDetail
 from engine.control.audit import Principal
+from engine.control.replays import OrderDraft
+from engine.core.vocabulary import JobKind
 from engine.log.delivery_log import DeliveryEntry
 from engine.model.read_models import SessionCustomer
 from engine.model.workspace_settings import Ability
 
+EXAMPLE = {
+    "destinationId": "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10",
+    "eventTypes": ["order.*"],
+    "status": "RETRYING",
+    "dryRun": True,
+}
 Order = Callable[[Principal, int, str, SessionCustomer | None], Awaitable[DeliveryEntry]]
 
 
@@ -22,6 +32,22 @@ async def retry(call: Call) -> shapes.DeliveryItem:
 async def cancel(call: Call) -> shapes.DeliveryItem:
     """Have one sent no more."""
     return await _ordered(call, call.services.deliveries.cancel)
+
+
+async def retry_all(call: Call) -> ReplayJobDetail:
+    """Have all that match sent now."""
+    return await _job(call, JobKind.RETRY)
+
+
+async def cancel_all(call: Call) -> ReplayJobDetail:
+    """Have all that match sent no more."""
+    return await _job(call, JobKind.CANCEL)
+
+
+async def _job(call: Call, kind: JobKind) -> ReplayJobDetail:
+    draft = call.body_as(OrderDraft)
+    job = await call.services.replays.order(call.actor, call.number, draft, call.customer, kind)
+    return await detail(call, job)
 
 
 async def _ordered(call: Call, order: Order) -> shapes.DeliveryItem:
@@ -72,5 +98,48 @@ ROUTES = (
         action=True,
         status=202,
         refusals=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path="/deliveries/retry",
+        name="retryDeliveries",
+        client=Method("deliveries.retry_all"),
+        repeat=Repeat.NEVER,
+        summary="Retry all deliveries that match",
+        description="Makes a job of the kind RETRY, in the shape of replay jobs: "
+        "`GET /replay-jobs/{id}/progress` tells its progress, `POST /replay-jobs/{id}/cancel` ends it. "
+        "For each delivery the job does the same as `POST /deliveries/{id}/retry`. It is COMPLETED when "
+        "all deliveries are due or attempted, and PAUSED while the destination is DISABLED. Deliveries "
+        "that are accepted after the job are left out. `POST /dlq/retry` retries dead letters.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        ability=Ability.RETRY_DELIVERIES,
+        handler=retry_all,
+        body=OrderDraft,
+        status=201,
+        refusals=(404, 409),
+        example=EXAMPLE,
+    ),
+    Route(
+        method="POST",
+        path="/deliveries/cancel",
+        name="cancelDeliveries",
+        client=Method("deliveries.cancel_all"),
+        summary="Cancel all deliveries that match",
+        description="Makes a job of the kind CANCEL, in the shape of replay jobs: "
+        "`GET /replay-jobs/{id}/progress` tells its progress, `POST /replay-jobs/{id}/cancel` ends it. "
+        "For each delivery the job does the same as `POST /deliveries/{id}/cancel`, also while the "
+        "destination is DISABLED. `skipped` counts deliveries that ended before they could be cancelled. "
+        "Deliveries that are accepted after the job are left out.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        ability=Ability.DISCARD_DELIVERIES,
+        handler=cancel_all,
+        body=OrderDraft,
+        status=201,
+        refusals=(404, 409),
+        example=EXAMPLE,
     ),
 )

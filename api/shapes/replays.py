@@ -17,12 +17,18 @@ Count = Annotated[int, Field(ge=0)]
 
 class _Counts(TypedDict):
     total: Annotated[Count, told("Selected; while PENDING, counted so far.")]
-    enqueued: Annotated[Count, told("Made into new deliveries.")]
-    skipped: Annotated[
-        Count, told("Cannot be replayed: the event is gone, or the destination was archived.")
+    enqueued: Annotated[
+        Count, told("Made into new deliveries; by their kind, cancelled, or made due or attempted.")
     ]
-    delivered: Count
-    failed: Count
+    skipped: Annotated[
+        Count,
+        told(
+            "Cannot be replayed: the event is gone, or the destination was archived. By their kind: have "
+            "ended before they were cancelled, or were cancelled before they were retried."
+        ),
+    ]
+    delivered: Annotated[Count, told("Of the new deliveries.")]
+    failed: Annotated[Count, told("Of the new deliveries.")]
 
 
 class ReplayJob(Named, SelectionDocument, _Counts):

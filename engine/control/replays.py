@@ -1,5 +1,6 @@
 """Commands on replay jobs: create and cancel. `engine.replay` runs the jobs."""
 
+from collections.abc import Sequence
 from typing import Annotated, Protocol
 
 import msgspec
@@ -10,11 +11,18 @@ from engine.control.audit import Principal, differences
 from engine.control.commands import written
 from engine.control.ports import DestinationStore
 from engine.control.writer import ConfigurationWriter, refuse_archived
-from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, DestinationStatus, ReplayStatus
+from engine.core.vocabulary import (
+    DeliveryOrigin,
+    DeliveryStatus,
+    DestinationStatus,
+    JobKind,
+    ReplayStatus,
+)
 from engine.drafts import (
     MAX_RATE_PER_SECOND,
     RULE_PATTERNS,
     Document,
+    Name,
     NullIs,
     Pattern,
     Uuid,
@@ -24,19 +32,19 @@ from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant
 from engine.model.read_models import SessionCustomer
-from engine.model.words import SettledStatusName
+from engine.model.words import SettledStatusName, WaitingStatusName
 from engine.plans.plans import Visibility
-from engine.replay.job import UNFINISHED, ReplayJob, ReplaySelection
+from engine.replay.job import UNFINISHED, WAITING, ReplayJob, ReplaySelection
 from engine.replay.ports import JobStore, Named
 from engine.replay.views import selection_document
 
 MAX_UNFINISHED = 100  # jobs of an environment; each has its turn, so that more would only be slower
 COUNTED_WITHIN_S = 2.0  # a dry run that is counted by then is answered with its counts
 LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between two looks at the count: ten within that time
+MAX_ORDERS = 1_000_000_000  # more than any destination has waiting
 MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; a filter selects more
 # A tenth of one delivery in the longest retention: a slower job never moves.
 MIN_RATE_PER_SECOND = 0.001
-_WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class ReplayDraft(Document):
@@ -76,22 +84,64 @@ class ReplayDraft(Document):
                 "invalid_request",
                 "give at least one of destinationId, customerAccountId, deliveryIds and from",
             )
-        if self.from_ is not None and self.to is not None and self.from_ > self.to:
-            raise invalid("from", "is after to")
-        ids, statuses = self.delivery_ids, self.statuses
+        _check_range(self.from_, self.to)
+        statuses = self.statuses
         return ReplaySelection(
             destination=self.destination_id,
             account=self.customer_account_id,
-            event_types=None
-            if self.event_types is None
-            else tuple(dict.fromkeys(self.event_types)),
+            event_types=_distinct(self.event_types),
             statuses=None
             if statuses is None
             else tuple(sorted({DeliveryStatus[each] for each in statuses})),
-            deliveries=None if ids is None else tuple(dict.fromkeys(ids)),
+            deliveries=_distinct(self.delivery_ids),
             from_ms=self.from_,
             to_ms=self.to,
         )
+
+
+class OrderDraft(Document):
+    """The deliveries that wait and are meant: those that meet every member that is given."""
+
+    destination_id: Uuid = Field(description="Deliveries to this destination.")
+    event_types: list[Pattern] | None = Field(
+        None, min_length=1, max_length=RULE_PATTERNS,
+        description="Patterns as in a routing rule. Null: every type.",
+    )  # fmt: skip
+    customer_external_id: Name | None = Field(
+        None, description="Deliveries of this customer's events."
+    )
+    from_: Instant | None = Field(None, alias="from", description="Created at or after.")
+    to: Instant | None = Field(None, description="Created before.")
+    status: WaitingStatusName | None = Field(
+        None, description="PENDING: not attempted yet; RETRYING: failed before. Null: both."
+    )
+    limit: int | None = Field(
+        None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
+    )
+    # No null: who means to count must not cancel.
+    dry_run: bool = Field(False, description="Only count the deliveries that are meant.")
+
+    def selection(self) -> ReplaySelection:
+        """Return the selection of the draft. Raises Refusal 400 for an empty time range."""
+        _check_range(self.from_, self.to)
+        return ReplaySelection(
+            destination=self.destination_id,
+            event_types=_distinct(self.event_types),
+            statuses=None if self.status is None else (DeliveryStatus[self.status],),
+            from_ms=self.from_,
+            to_ms=self.to,
+            customer=self.customer_external_id,
+            limit=self.limit,
+        )
+
+
+def _check_range(from_ms: int | None, to_ms: int | None) -> None:
+    if from_ms is not None and to_ms is not None and from_ms > to_ms:
+        raise invalid("from", "is after to")
+
+
+def _distinct(given: Sequence[str] | None) -> tuple[str, ...] | None:
+    return None if given is None else tuple(dict.fromkeys(given))
 
 
 class JobRunner(Protocol):
@@ -132,6 +182,30 @@ class ReplayCommands:
         for, at most two seconds.
         """
 
+        return await self._create(
+            actor, environment, draft, own, JobKind.REPLAY, draft.rate_per_second
+        )
+
+    async def order(
+        self,
+        actor: Principal,
+        environment: int,
+        draft: OrderDraft,
+        own: SessionCustomer | None,
+        kind: JobKind,
+    ) -> ReplayJob:
+        """Add a job that cancels or retries what waits at a destination; see `create`."""
+        return await self._create(actor, environment, draft, own, kind, None)
+
+    async def _create(
+        self,
+        actor: Principal,
+        environment: int,
+        draft: ReplayDraft | OrderDraft,
+        own: SessionCustomer | None,
+        kind: JobKind,
+        rate_per_second: float | None,
+    ) -> ReplayJob:
         async def command() -> ReplayJob:
             selection = await self._judged(environment, draft.selection(), own)
             account = selection.account
@@ -144,8 +218,9 @@ class ReplayCommands:
                 status=ReplayStatus.PENDING,
                 dry_run=draft.dry_run,
                 selection=selection,
-                rate_per_second=draft.rate_per_second,
+                rate_per_second=rate_per_second,
                 customer=customer,
+                kind=kind,
             )
             changes = differences({}, selection_document(job))
             entry = self._writer.entry(actor, "replay_job.create", job.id, changes)
@@ -213,6 +288,8 @@ class ReplayCommands:
         """Return the selection with the account that all of it belongs to, if there is one."""
         account = selection.account
         if own is not None:
+            if selection.customer not in (None, own.external_id):
+                raise _missing("customerExternalId", "customer")
             if account not in (None, own.account):
                 raise _missing("customerAccountId", "customer account")
             account = own.account
@@ -249,7 +326,7 @@ def _check_named(selection: ReplaySelection, named: list[Named], account: str | 
             raise _missing(path, "delivery")
         if found.origin is DeliveryOrigin.INSPECTION:
             raise invalid(path, "is a test delivery, which is not replayed")
-        if found.status in _WAITING:
+        if found.status in WAITING:
             raise Refusal(
                 "conflict",
                 f"{path}: the delivery still waits ({found.status.name}). Send it now with "

@@ -151,6 +151,21 @@ class ReplayStatus(IntEnum):
     CANCELLED = 5
 
 
+class JobKind(IntEnum):
+    """What a replay job does with the deliveries that it selects."""
+
+    REPLAY = 0  # makes new deliveries
+    CANCEL = 1
+    RETRY = 2
+
+
+class ReplayMode(IntEnum):
+    """What a job of the kind REPLAY sends."""
+
+    AGAIN = 0  # settled deliveries, once more
+    MISSING = 1  # events for which the destination has no delivery
+
+
 CLASS_OF_PRIORITY = {
     Priority.STANDARD: DeliveryClass.STANDARD,
     Priority.HIGH: DeliveryClass.HIGH,

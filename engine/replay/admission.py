@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from engine.core.destination import Destination
 from engine.core.records import Delivery
-from engine.core.vocabulary import DeliveryClass, DeliveryOrigin
+from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, Ordering
 from engine.ports import DirtyDestination
-from engine.replay.job import Leg, shifted
+from engine.replay.job import Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, ReplayStore, Stretch
-from engine.replay.queued import LANE, QueuedReplays
+from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
 # Lanes of one leg that may be parked. Each is read by itself later, and passes over other lanes' rows
@@ -34,6 +35,19 @@ class Fitting(Struct):
     stretch: Stretch
     parks: dict[str, str]
     blocked: str | None = None
+
+
+def room_at(
+    destination: Destination, job: ReplayJob, queued: QueuedReplays, now: float, *, congested: bool
+) -> int:
+    """Return how many replays of a job may be enqueued for a destination now."""
+    window = LANE if destination.ordering is Ordering.STRICT else WINDOW
+    rate = job.rate_per_second
+    if rate is not None:  # waiting replays would all go at once when the destination recovers
+        window = min(window, max(1, int(rate)))
+    if destination.ordering is Ordering.KEY:
+        return queued.room_by_key(destination.id, window, now, congested=congested)
+    return queued.room(destination.id, window, congested=congested)
 
 
 def choose(

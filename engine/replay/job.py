@@ -7,20 +7,28 @@ from uuid import UUID
 from msgspec import Struct, field
 
 from engine.core.pattern_index import PatternIndex, Steps
-from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
+from engine.core.vocabulary import (
+    DeliveryOrigin,
+    DeliveryStatus,
+    JobKind,
+    ReplayMode,
+    ReplayStatus,
+)
 from engine.model.identity import created_at_ms
 from engine.runtime.slices import worked_off
 
 UNFINISHED = frozenset({ReplayStatus.PENDING, ReplayStatus.RUNNING, ReplayStatus.PAUSED})
 # A delivery that is not settled is sent anyway: a replay would send it twice.
 SETTLED = (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.DRY_RUN)
+WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class ReplaySelection(Struct, frozen=True, kw_only=True):
-    """The deliveries that a job replays: those that meet every member that is given. None selects all.
+    """The deliveries that a job concerns: those that meet every member that is given. None selects all.
 
     Instants are milliseconds since the epoch on the deliveries' creation, `from_ms` inclusive, `to_ms`
-    exclusive. `event_types` are patterns, as in a routing rule.
+    exclusive. `event_types` are patterns, as in a routing rule. A job that cancels or retries has
+    `statuses` of WAITING; `customer` (an external id) and `limit` are its alone.
     """
 
     destination: str | None = None
@@ -30,6 +38,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
     deliveries: tuple[str, ...] | None = None
     from_ms: int | None = None
     to_ms: int | None = None
+    customer: str | None = None
+    limit: int | None = None
 
     @property
     def wanted_statuses(self) -> tuple[DeliveryStatus, ...]:
@@ -46,14 +56,17 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
 
 class ReplayJob(Struct, frozen=True, kw_only=True):
-    """One version of a job. It selects deliveries that were settled when the job was created; its id
-    holds that instant."""
+    """One version of a job. A replay selects deliveries that were settled when the job was created; its
+    id holds that instant. Of a job that cancels or retries, `enqueued` counts the deliveries for which
+    that is done."""
 
     id: str
     environment: int
     status: ReplayStatus
     dry_run: bool
     selection: ReplaySelection
+    kind: JobKind = JobKind.REPLAY
+    mode: ReplayMode = ReplayMode.AGAIN
     rate_per_second: float | None = None
     customer: str | None = None  # external id of the account in `selection`
     total: int = 0  # while the job is PENDING: the count so far
@@ -76,6 +89,16 @@ class ReplayJob(Struct, frozen=True, kw_only=True):
         """The number of replays that are settled."""
         return self.delivered + self.failed
 
+    @property
+    def orders(self) -> bool:
+        """True if the job cancels or retries deliveries that wait."""
+        return self.kind is not JobKind.REPLAY
+
+    @property
+    def ended(self) -> int:
+        """The number of deliveries that the job has done with."""
+        return (self.enqueued if self.orders else self.settled) + self.skipped
+
 
 class Leg(Struct, kw_only=True):
     """One destination's share of a job. `cursor` and `counted` are the last ids that were looked at.
@@ -94,6 +117,8 @@ class Leg(Struct, kw_only=True):
     exhausted: bool  # `cursor` is at the end
     step: int = 0  # the number of moves, by which a write knows that it is its turn
     parked: dict[str, str] = field(default_factory=dict)
+    # Of a job that cancels or retries: deliveries named to the actor and not known to have ended.
+    ordered: list[str] = field(default_factory=list)
 
     @property
     def ended(self) -> bool:

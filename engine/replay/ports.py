@@ -9,9 +9,16 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from engine.actors.awaited import Awaited
 from engine.actors.mailbox import Ordered
 from engine.core.records import Delivery
-from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, DestinationStatus, ReplayStatus
+from engine.core.vocabulary import (
+    DeliveryOrigin,
+    DeliveryStatus,
+    DestinationStatus,
+    JobKind,
+    ReplayStatus,
+)
 from engine.model.configuration import AuditEntry
 from engine.ports import DirtyDestination
 from engine.replay.job import Leg, ReplayJob
@@ -58,6 +65,39 @@ class Chunk(Struct):
     )  # lanes that the leg passes over, from where on
 
 
+class OrderStretch(Struct):
+    """A stretch of what waits at a destination: the deliveries that an order is for. Everything up to
+    `through` (a cursor of the store's own) was examined. `end`: nothing is beyond."""
+
+    ids: list[str]
+    through: str
+    end: bool
+
+
+class OrderState(Struct, frozen=True):
+    """A delivery that an order was given for, as its row is. `changed`: since the job was created."""
+
+    id: str
+    waits: bool
+    discarded: bool
+    changed: bool
+
+
+class OrderStep(Struct):
+    """The step of a leg whose deliveries are ordered: `ordered` are under way, `done` and `skipped` count
+    those that were under way before and have ended."""
+
+    environment: int
+    job: str
+    destination: str
+    step: int  # how often the leg must have been moved before
+    through: str
+    exhausted: bool
+    ordered: list[str]
+    done: int
+    skipped: int
+
+
 class Enqueued(Struct):
     """The result of a chunk: the ids that were written, None where it was not the chunk's turn."""
 
@@ -73,13 +113,17 @@ class WaitingReplay(Struct, frozen=True):
 
 
 class ReplayActors(Protocol):
-    """The actors of destinations, as they hear that replays are withdrawn."""
+    """The actors of destinations, as they hear what is asked of their deliveries."""
 
     def tell(self, destination: str, message: Ordered, /) -> None:
         """Tell a destination's actor what is asked for. Deliveries that ended are passed over."""
 
     def delivering(self, deliveries: Iterable[str], /) -> set[str]:
         """Return which of these deliveries are in flight."""
+
+    @property
+    def awaited(self) -> Awaited:
+        """The deliveries that somebody waits for."""
 
 
 class JobStore(Protocol):
@@ -107,6 +151,7 @@ class JobStore(Protocol):
         account: str | None,
         below: str | None,
         limit: int,
+        kind: JobKind | None = None,
     ) -> list[ReplayJob]:
         """Return jobs with an id below `below`, newest first."""
 
@@ -148,6 +193,18 @@ class ReplayStore(Protocol):
 
     async def pass_over(self, chunk: Chunk) -> bool:
         """Move the cursor, and park lanes, without deliveries."""
+
+    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
+        """Read on from the leg's cursor what waits at a destination and is selected, at most `limit`.
+
+        First comes what is PENDING, then what is RETRYING: a delivery that fails meanwhile is found. A
+        retry leaves out what was attempted since its job was created."""
+
+    async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
+        """Return how these deliveries are. One whose row is gone does not wait."""
+
+    async def order(self, step: OrderStep) -> bool:
+        """Write down what is ordered next, before anybody is told, and what has ended."""
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg: its destination was archived."""

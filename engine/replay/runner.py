@@ -13,7 +13,7 @@ import trio
 
 from engine.core.destination import Destination
 from engine.core.records import Delivery
-from engine.core.vocabulary import DestinationStatus, Ordering, ReplayStatus
+from engine.core.vocabulary import DestinationStatus, JobKind, Ordering, ReplayStatus
 from engine.intake.entries import EntryQueue
 from engine.model.announcements import Announce
 from engine.model.identity import Identity
@@ -25,11 +25,12 @@ from engine.ports import (
     TooSlowError,
 )
 from engine.recording.settled_replays import SettledReplays
-from engine.replay.admission import ChunkEntry, Way, choose, fitting, replay_of
-from engine.replay.job import Leg, ReplayJob
+from engine.replay.admission import ChunkEntry, Way, choose, fitting, replay_of, room_at
+from engine.replay.job import ReplayJob
+from engine.replay.ordering import OrderGiver
 from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
 from engine.replay.ports import Chunk, ReplayActors, ReplayStore
-from engine.replay.queued import LANE, WINDOW, QueuedReplays
+from engine.replay.queued import LANE, QueuedReplays
 from engine.replay.running_job import RunningJob, in_turn
 from engine.replay.views import finished_payload
 from engine.replay.withdrawal import withdraw
@@ -93,6 +94,7 @@ class ReplayRunner:
         self._settled = settled
         self._wake = settled.wake
         self._actors = actors
+        self._orders = OrderGiver(store, actors, find)
 
     def nudge(self) -> None:
         """Look at the store at once."""
@@ -170,7 +172,7 @@ class ReplayRunner:
 
     async def _taken_up(self, job: ReplayJob) -> RunningJob:
         legs = await self._store.all_legs(job)
-        if job.enqueued > job.settled:
+        if job.enqueued > job.settled and not job.orders:
             await self._restore(job, [leg.destination for leg in legs if leg.enqueued])
         return RunningJob(job, legs, trio.current_time())
 
@@ -270,6 +272,7 @@ class ReplayRunner:
         """Pause a job while all its destinations are disabled."""
         job, destinations = running.job, running.destinations
         held = bool(destinations) and all(map(self._disabled, destinations))
+        held = held and job.kind is not JobKind.CANCEL  # which sends nothing
         after = ReplayStatus.PAUSED if held else ReplayStatus.RUNNING
         if after is not job.status:
             running.lost = not await self._store.turn(job, job.status, after)
@@ -287,8 +290,14 @@ class ReplayRunner:
 
     def finished(self, job: ReplayJob) -> None:
         """Announce that a job has ended."""
-        log.info("replay.finished", job=job.id, status=job.status.name, enqueued=job.enqueued)
-        if not job.dry_run:
+        log.info(
+            "replay.finished",
+            job=job.id,
+            kind=job.kind.name,
+            status=job.status.name,
+            enqueued=job.enqueued,
+        )
+        if not job.dry_run and not job.orders:
             self._announce(
                 job.environment, "angarium.replay.finished", finished_payload(job), job.customer
             )
@@ -296,9 +305,11 @@ class ReplayRunner:
     # --- going on
 
     async def _advance(self, running: RunningJob) -> bool:
-        """Enqueue a chunk of the next leg that can have one."""
+        """Enqueue a chunk of the next leg that can have one, or give the job's next orders."""
         now_ms = self._now_ms()
         job = running.job
+        if job.orders:
+            return await self._orders.advance(running)
         most = LIVE_CHUNK if self._beside_live() else CHUNK
         quota = allowed(job.rate_per_second, job.paced_until_ms, now_ms, most)
         if not quota:
@@ -314,7 +325,7 @@ class ReplayRunner:
                 return True
             if destination.status is DestinationStatus.DISABLED:
                 continue
-            room = self._room(running, leg, destination, congested=congested)
+            room = room_at(destination, job, self._queued, trio.current_time(), congested=congested)
             if not room:
                 continue
             keyed = destination.ordering is Ordering.KEY
@@ -328,18 +339,6 @@ class ReplayRunner:
         if seen != self._seen:
             self._seen, self._live_until = seen, trio.current_time() + LIVE_S
         return trio.current_time() < self._live_until
-
-    def _room(
-        self, running: RunningJob, leg: Leg, destination: Destination, *, congested: bool
-    ) -> int:
-        window = LANE if destination.ordering is Ordering.STRICT else WINDOW
-        rate = running.job.rate_per_second
-        if rate is not None:  # waiting replays would all go at once when the destination recovers
-            window = min(window, max(1, int(rate)))
-        if destination.ordering is Ordering.KEY:
-            now = trio.current_time()
-            return self._queued.room_by_key(leg.destination, window, now, congested=congested)
-        return self._queued.room(leg.destination, window, congested=congested)
 
     async def _enqueue(
         self, running: RunningJob, way: Way, limit: int, now_ms: int, *, keyed: bool

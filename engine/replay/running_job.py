@@ -9,7 +9,7 @@ from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus, ReplayStatus
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import Meter
-from engine.replay.ports import Chunk
+from engine.replay.ports import Chunk, OrderStep
 
 ASK_AGAIN_S = 5.0  # between two questions whether a job has ended, where nothing suggests it
 LOOKED_AT = 256  # legs that one turn examines to find one with room; there can be thousands
@@ -26,6 +26,8 @@ class RunningJob:
         self.lost = False
         self.stirred = True  # something ended, so that the job may have ended
         self._asked_at = now
+        self.given: dict[str, float] = {}  # orders that are open, each with when it was first given
+        self.repeat_at = 0.0  # when open orders are to be given again
         self.blocked: dict[str, str] = {}  # by destination: the lane that has no room
         self._took_lane: set[str] = set()  # destinations that went on with a parked lane last
         self.destinations = [leg.destination for leg in legs]
@@ -129,6 +131,22 @@ class RunningJob:
             del leg.parked[chunk.lane]
             if not chunk.exhausted:  # to the end of the line
                 leg.parked[chunk.lane] = chunk.through
+        if leg.ended:
+            self.close(leg)
+
+    def ordered(self, step: OrderStep) -> None:
+        """Note that a step of orders is durable."""
+        leg = self._legs[step.destination]
+        leg.step += 1
+        leg.cursor, leg.exhausted, leg.ordered = step.through, step.exhausted, step.ordered
+        leg.enqueued += step.done
+        leg.skipped += step.skipped
+        self.meter.add(step.done)
+        self.job = structs.replace(
+            self.job,
+            enqueued=self.job.enqueued + step.done,
+            skipped=self.job.skipped + step.skipped,
+        )
         if leg.ended:
             self.close(leg)
 

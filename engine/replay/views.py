@@ -6,14 +6,16 @@ from typing import Annotated, Any
 from msgspec import Struct
 from typing_extensions import TypedDict
 
-from engine.core.vocabulary import DeliveryStatus, ReplayStatus
+from engine.core.vocabulary import DeliveryStatus, JobKind, ReplayMode, ReplayStatus
 from engine.drafts import Uuid, told
 from engine.model.instants import Timestamp, iso_or_none
-from engine.model.words import SettledStatusName
+from engine.model.words import JobStatusName, Word, word
 from engine.replay.job import UNFINISHED, ReplayJob
 
 LONGEST_ETA_S = 10 * 365 * 86_400  # an estimate beyond it says nothing
-_SETTLED: dict[DeliveryStatus, SettledStatusName] = {
+_STATUSES: dict[DeliveryStatus, JobStatusName] = {
+    DeliveryStatus.PENDING: "PENDING",
+    DeliveryStatus.RETRYING: "RETRYING",
     DeliveryStatus.DELIVERED: "DELIVERED",
     DeliveryStatus.FAILED: "FAILED",
     DeliveryStatus.DRY_RUN: "DRY_RUN",
@@ -26,14 +28,20 @@ _From = TypedDict("_From", {"from": Timestamp | None})
 class SelectionDocument(_From):
     """A replay job as callers write it."""
 
+    kind: Word[JobKind]
+    mode: Annotated[Word[ReplayMode] | None, told("Null for CANCEL and RETRY.")]
     destinationId: Uuid | None
     customerAccountId: Annotated[
         Uuid | None, told("The account that all its destinations are tied to, named or not.")
     ]
     eventTypes: list[str] | None
-    statuses: list[SettledStatusName] | None
+    customerExternalId: Annotated[
+        str | None, told("Of CANCEL and RETRY: of this customer's events.")
+    ]
+    statuses: list[JobStatusName] | None
     deliveryIds: list[Uuid] | None
     to: Timestamp | None
+    limit: Annotated[int | None, told("Of CANCEL and RETRY: the most deliveries.")]
     dryRun: bool
     ratePerSecond: float | None
 
@@ -43,13 +51,17 @@ def selection_document(job: ReplayJob) -> SelectionDocument:
     selection, rate = job.selection, job.rate_per_second
     statuses = selection.statuses
     return {
+        "kind": word(job.kind),
+        "mode": None if job.orders else word(job.mode),
         "destinationId": selection.destination,
         "customerAccountId": selection.account,
+        "customerExternalId": selection.customer,
         "eventTypes": None if selection.event_types is None else list(selection.event_types),
-        "statuses": None if statuses is None else [_SETTLED[each] for each in statuses],
+        "statuses": None if statuses is None else [_STATUSES[each] for each in statuses],
         "deliveryIds": None if selection.deliveries is None else list(selection.deliveries),
         "from": iso_or_none(selection.from_ms),
         "to": iso_or_none(selection.to_ms),
+        "limit": selection.limit,
         "dryRun": job.dry_run,
         "ratePerSecond": int(rate) if rate is not None and rate == int(rate) else rate,
     }
@@ -66,13 +78,12 @@ class JobProgress(Struct, frozen=True):
 
 def progress(job: ReplayJob, measured: float | None, now_ms: int) -> JobProgress:
     """Return a job's progress. `measured`: ends a second as lately measured, None where not known."""
-    through = job.settled + job.skipped
-    remaining = max(0, job.total - through)
+    remaining = max(0, job.total - job.ended)
     if job.status is ReplayStatus.COMPLETED:
         return JobProgress(remaining, 100.0, None, 0)
     percent = 0.0
     if job.status is not ReplayStatus.PENDING and job.total:
-        percent = min(100.0, math.floor(1000 * through / job.total) / 10)
+        percent = min(100.0, math.floor(1000 * job.ended / job.total) / 10)
     if job.status not in UNFINISHED:
         return JobProgress(remaining, percent, None, None)
     rate = measured if measured is not None else _average(job, now_ms)
@@ -91,7 +102,7 @@ def progress(job: ReplayJob, measured: float | None, now_ms: int) -> JobProgress
 def _average(job: ReplayJob, now_ms: int) -> float | None:
     if job.started_at_ms is None or now_ms <= job.started_at_ms:
         return None
-    return job.settled * 1000 / (now_ms - job.started_at_ms)
+    return (job.ended - job.skipped) * 1000 / (now_ms - job.started_at_ms)
 
 
 def finished_payload(job: ReplayJob) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from engine.core.vocabulary import (
     DeliveryOrigin,
     DeliveryStatus,
     DestinationStatus,
+    JobKind,
+    ReplayMode,
     ReplayStatus,
 )
 from engine.model.configuration import AuditEntry
@@ -19,19 +21,21 @@ from storage.audit.entries import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 from storage.log.partitions import lowest_id
+from storage.log.walk import LOWEST
 
 JOB_COLUMNS = """
     j.environment, j.id::text AS id, j.status, j.dry_run, j.destination::text AS destination,
     j.customer_account::text AS customer_account, j.customer, j.event_types, j.statuses,
-    j.delivery_ids::text[] AS delivery_ids, j.from_ms, j.to_ms, j.rate_per_second, j.total,
-    j.enqueued, j.skipped, j.paced_until_ms, j.started_at_ms, j.finished_at_ms, j.error,
+    j.delivery_ids::text[] AS delivery_ids, j.from_ms, j.to_ms, j.rate_per_second, j.kind, j.mode,
+    j.waiting, j.only_customer, j.most, j.total, j.enqueued, j.skipped, j.paced_until_ms,
+    j.started_at_ms, j.finished_at_ms, j.error,
     coalesce(t.delivered, 0) AS delivered, coalesce(t.failed, 0) AS failed"""
 TALLY_OF = """
     LEFT JOIN replay_tallies t ON t.environment = j.environment AND t.job = j.id"""
 SELECT_JOBS = f"SELECT {JOB_COLUMNS} FROM replay_jobs j {TALLY_OF}"  # noqa: S608 - constants
 LEG_COLUMNS = """
     destination::text AS destination, counted::text AS counted, total, cursor::text AS cursor,
-    enqueued, skipped, all_counted, exhausted, step"""
+    enqueued, skipped, all_counted, exhausted, step, ordered::text[] AS ordered"""
 
 # Archived destinations have no leg: what cannot be sent to is no part of the job.
 _LEGS = """legs AS (
@@ -47,9 +51,10 @@ _CREATE = audited(
     """
         INSERT INTO replay_jobs
             (environment, id, dry_run, destination, customer_account, customer, event_types, statuses,
-             delivery_ids, from_ms, to_ms, rate_per_second)
+             delivery_ids, from_ms, to_ms, rate_per_second, kind, mode, waiting, only_customer, most)
         SELECT $1::integer, $2::uuid, $3::boolean, $4::uuid, $5::uuid, $6, $7::text[], $8::smallint[],
-               $9::uuid[], $10::bigint, $11::bigint, $12::double precision
+               $9::uuid[], $10::bigint, $11::bigint, $12::double precision, $27::smallint,
+               $28::smallint, $29::smallint[], $30::text, $31::bigint
         WHERE (SELECT count(*) FROM replay_jobs WHERE environment = $1::integer AND status < 3)
               < $13::bigint
         RETURNING id
@@ -73,7 +78,7 @@ _PAGE = (
     + """
     WHERE j.environment = $1 AND ($2::smallint IS NULL OR j.status = $2::smallint)
       AND ($3::uuid IS NULL OR j.customer_account = $3::uuid)
-      AND ($4::uuid IS NULL OR j.id < $4::uuid)
+      AND ($4::uuid IS NULL OR j.id < $4::uuid) AND ($6::smallint IS NULL OR j.kind = $6::smallint)
     ORDER BY j.id DESC LIMIT $5
 """
 )
@@ -119,6 +124,9 @@ class PostgresJobs:
         """Add a job with its legs; see the port."""
         selection = job.selection
         destinations = None
+        statuses = (
+            None if selection.statuses is None else [int(each) for each in selection.statuses]
+        )
         if selection.deliveries is not None:
             named = await self.named(job.environment, selection.deliveries)
             destinations = sorted({each.destination for each in named})
@@ -132,7 +140,7 @@ class PostgresJobs:
             selection.account,
             job.customer,
             _listed(selection.event_types),
-            None if selection.statuses is None else [int(each) for each in selection.statuses],
+            [] if job.orders or job.mode is ReplayMode.MISSING else statuses,
             _listed(selection.deliveries),
             selection.from_ms,
             selection.to_ms,
@@ -140,7 +148,14 @@ class PostgresJobs:
             at_most,
             *values(audit),
             destinations,
-            lowest_id(min(max(selection.from_ms or 0, floor_ms, 0), (1 << 48) - 1)),
+            LOWEST
+            if job.orders
+            else lowest_id(min(max(selection.from_ms or 0, floor_ms, 0), (1 << 48) - 1)),
+            int(job.kind),
+            int(job.mode),
+            statuses if job.orders else None,
+            selection.customer,
+            selection.limit,
         )
         return bool(rows)
 
@@ -162,9 +177,10 @@ class PostgresJobs:
         account: str | None,
         below: str | None,
         limit: int,
+        kind: JobKind | None = None,
     ) -> list[ReplayJob]:
         """Return jobs with an id below `below`, newest first."""
-        rows = await self._pool.fetch(_PAGE, environment, status, account, below, limit)
+        rows = await self._pool.fetch(_PAGE, environment, status, account, below, limit, kind)
         return [job_record(row) for row in rows]
 
     async def legs(self, environment: int, job: str, limit: int) -> list[Leg]:
@@ -179,7 +195,11 @@ def _listed(values_: tuple[str, ...] | None) -> list[str] | None:
 
 def job_record(row: Any) -> ReplayJob:
     """Return a row of `SELECT_JOBS` as a record."""
-    types, statuses, ids = row["event_types"], row["statuses"], row["delivery_ids"]
+    types, ids = row["event_types"], row["delivery_ids"]
+    kind, mode = JobKind(row["kind"]), ReplayMode(row["mode"])
+    statuses = row["statuses"] if kind is JobKind.REPLAY else row["waiting"]
+    if mode is ReplayMode.MISSING:
+        statuses = None
     return ReplayJob(
         id=row["id"],
         environment=row["environment"],
@@ -193,7 +213,11 @@ def job_record(row: Any) -> ReplayJob:
             deliveries=None if ids is None else tuple(ids),
             from_ms=row["from_ms"],
             to_ms=row["to_ms"],
+            customer=row["only_customer"],
+            limit=row["most"],
         ),
+        kind=kind,
+        mode=mode,
         rate_per_second=row["rate_per_second"],
         customer=row["customer"],
         total=row["total"],

@@ -13,7 +13,15 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, ReplayStatus
 from engine.ports import DirtyDestination, StoreAwayError
 from engine.replay.job import Leg, ReplayJob, named_among, shifted
-from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
+from engine.replay.ports import (
+    Chunk,
+    Enqueued,
+    OrderState,
+    OrderStep,
+    OrderStretch,
+    Stretch,
+    WaitingReplay,
+)
 from storage.backlog.rows import deliveries_of
 from storage.database.bridge import Pool
 from storage.database.connection import Connection
@@ -23,6 +31,7 @@ from storage.log.partitions import lowest_id
 from storage.log.walk import LOWEST
 from storage.ownership import Ownership
 from storage.replays.jobs import job_record, leg_record
+from storage.replays.ordering import OrderReads
 from storage.replays.statements import (
     ABANDON,
     ALL_COUNTED,
@@ -32,6 +41,7 @@ from storage.replays.statements import (
     COUNTED,
     ENQUEUE,
     FAIL,
+    ORDER,
     PASS_OVER,
     STEP,
     UNATTEMPTED,
@@ -71,6 +81,7 @@ class PostgresReplays:
         self._pool = pool
         self._intake = intake
         self._ownership = ownership
+        self._orders = OrderReads(pool)
 
     # --- reads
 
@@ -143,25 +154,22 @@ class PostgresReplays:
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
         """Count on; see the port."""
+        if job.orders:
+            matched, through, end = await self._orders.count(job, leg)
+        else:
+            matched, through, end = await self._matching(job, leg)
+        place = (job.environment, job.id, leg.destination, leg.counted)
+        if not await self._write(COUNTED, *place, through, matched, end):
+            return None
+        return structs.replace(leg, counted=through, total=leg.total + matched, all_counted=end)
+
+    async def _matching(self, job: ReplayJob, leg: Leg) -> tuple[int, str, bool]:
         way, _ = way_of(job)
         given, more = await self._given(job, leg, leg.counted)
         row = await self._pool.fetch_row(count_statement(way), *given)
         assert row is not None
         through, end = row["last"] or leg.counted, row["examined"] < EXAMINED and not more
-        if not await self._write(
-            COUNTED,
-            job.environment,
-            job.id,
-            leg.destination,
-            leg.counted,
-            through,
-            row["matched"],
-            end,
-        ):
-            return None
-        return structs.replace(
-            leg, counted=through, total=leg.total + row["matched"], all_counted=end
-        )
+        return row["matched"], through, end
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
         """End the counting of a PENDING job; see the port."""
@@ -209,12 +217,30 @@ class PostgresReplays:
         rows = await self._write(PASS_OVER, *_step(chunk))
         return bool(rows and rows[0]["turns"])
 
+    # --- orders
+
+    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
+        """Read on what waits and is selected; see the port."""
+        return await self._orders.outstanding(job, leg.destination, leg.cursor, limit)
+
+    async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
+        """Return how deliveries are; see the port."""
+        return await self._orders.standing(job, deliveries)
+
+    async def order(self, step: OrderStep) -> bool:
+        """Write down what is ordered next; see the port."""
+        rows = await self._write(
+            ORDER, step.environment, step.job, step.destination, step.step, step.through,
+            step.exhausted, step.ordered, step.done, step.skipped,
+        )  # fmt: skip
+        return bool(rows)
+
+    # --- the job
+
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg, and of its parked lanes."""
         place = (job.environment, job.id, leg.destination, leg.step)
         return bool(await self._write(ABANDON, *place))
-
-    # --- the job
 
     async def turn(self, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:
         """Pause or resume a job."""

@@ -243,6 +243,18 @@ WHERE environment = $3::integer AND id = $4::uuid AND status = $5::smallint
   AND EXISTS (SELECT FROM owner)
 RETURNING 1"""
 )
+ORDER = (
+    _TURN  # noqa: S608 - constants
+    + """,
+moved AS (
+    UPDATE replay_legs SET step = step + 1, cursor = $7::uuid, exhausted = $8::boolean,
+        ordered = $9::uuid[], enqueued = enqueued + $10::bigint, skipped = skipped + $11::bigint
+    FROM turn WHERE environment = $3 AND job = $4 AND destination = $5
+)
+UPDATE replay_jobs SET enqueued = enqueued + $10, skipped = skipped + $11
+FROM turn WHERE environment = $3 AND id = $4
+RETURNING 1"""
+)
 ABANDON = (
     _TURN  # noqa: S608 - constants
     + """,
@@ -273,8 +285,8 @@ ended AS (
       AND NOT EXISTS (SELECT FROM replay_legs l WHERE l.environment = $3 AND l.job = $4
                       AND NOT l.exhausted)
       AND NOT EXISTS (SELECT FROM replay_parked p WHERE p.environment = $3 AND p.job = $4)
-      AND enqueued = coalesce((SELECT delivered + failed FROM replay_tallies
-                               WHERE environment = $3 AND job = $4), 0)
+      AND (j.kind <> 0 OR enqueued = coalesce((SELECT delivered + failed FROM replay_tallies
+                               WHERE environment = $3 AND job = $4), 0))
     RETURNING *
 )
 SELECT """ + JOB_COLUMNS + " FROM ended j " + TALLY_OF

@@ -11,7 +11,9 @@ from api.cli.remote.progress import watch
 
 def progress(status: str, delivered: int, **more: Any) -> Any:
     usual = {"total": 4, "failed": 0, "skipped": 0, "perSecond": None, "etaSeconds": None}
-    return {"id": "i", "status": status, "delivered": delivered, **usual, **more}
+    shown = {"id": "i", "status": status, "delivered": delivered, **usual, **more}
+    ended = shown["delivered"] + shown["failed"] + shown["skipped"]
+    return {**shown, "remaining": shown["total"] - ended}
 
 
 STREAM = [

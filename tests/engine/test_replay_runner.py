@@ -10,6 +10,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 import engine.replay.queued
 import engine.replay.runner
+from engine.actors.awaited import Awaited
 from engine.actors.mailbox import Ordered
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
@@ -20,7 +21,15 @@ from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowE
 from engine.recording.settled_replays import SettledReplays
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
 from engine.replay.pace import SLOW_MOST, STEP_REST, TOO_SLOW
-from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
+from engine.replay.ports import (
+    Chunk,
+    Enqueued,
+    OrderState,
+    OrderStep,
+    OrderStretch,
+    Stretch,
+    WaitingReplay,
+)
 from engine.replay.queued import LANE, LEAST, WINDOW
 from engine.replay.runner import ReplayRunner
 from tests.core.making import a_delivery, a_destination
@@ -56,6 +65,15 @@ class FakeStore:
     def change(self, job: str, **fields: Any) -> ReplayJob:
         self.jobs[job] = msgspec.structs.replace(self.jobs[job], **fields)
         return self.jobs[job]
+
+    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
+        raise AssertionError("no job orders here")
+
+    async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
+        raise AssertionError("no job orders here")
+
+    async def order(self, step: OrderStep) -> bool:
+        raise AssertionError("no job orders here")
 
     def status(self, job: str) -> ReplayStatus:
         return self.jobs[job].status
@@ -161,6 +179,7 @@ class Place:
         self.dirty: set[str] = set()
         self.entries = EntryQueue(FakeIntake(), self, lambda: self._called.set())  # type: ignore[arg-type]  # it only draws
         self.settled = SettledReplays()
+        self.awaited = Awaited()
         self.runner = ReplayRunner(
             self.store, self.entries, self.destinations.get, Identity(), trio.current_time,
             self.announce, lambda: self.events, self.settled, self,

@@ -131,6 +131,8 @@ BODIES: dict[str, Any] = {
     "POST /transform-scripts": SCRIPT,
     "POST /transform-scripts/{id}/run": {"event": {"type": "of.nobody", "data": {}}},
     "POST /replay-jobs": {"destinationId": "{destination}"},
+    "POST /deliveries/retry": {"destinationId": "{destination}", "dryRun": True},
+    "POST /deliveries/cancel": {"destinationId": "{destination}", "dryRun": True},
     "POST /dlq/retry": {"destinationId": "{destination}", "dryRun": True},
     "POST /dlq/discard": {"destinationId": "{destination}", "dryRun": True},
     "PUT /customers/{externalId}": {"quotas": {"rules": 7}},
@@ -391,6 +393,14 @@ PARTICULAR = [
         status=409,
         code="conflict",
         body={"destinationId": "{archived}"},
+    ),
+    *(
+        Case(operation=f"POST /deliveries/{verb}", status=status, code=code, body=body)
+        for verb in ("retry", "cancel")
+        for status, code, body in (
+            (404, "not_found", {"destinationId": NOBODY}),
+            (409, "conflict", {"destinationId": "{archived}"}),
+        )
     ),
     Case(
         operation="POST /replay-jobs/{id}/cancel",

@@ -197,6 +197,14 @@ async def _create_job(stage: Stage) -> tuple[str, Json]:
     return "/replay-jobs", {"destinationId": await stage.destination()}
 
 
+async def _cancel_all(stage: Stage) -> tuple[str, Json]:
+    return "/deliveries/cancel", {"destinationId": await stage.destination()}
+
+
+async def _retry_all(stage: Stage) -> tuple[str, Json]:
+    return "/deliveries/retry", {"destinationId": await stage.destination()}
+
+
 async def _cancel_job(stage: Stage) -> tuple[str, Json]:
     return f"/replay-jobs/{await stage.job()}/cancel", {}
 
@@ -254,6 +262,8 @@ WRITES: dict[str, tuple[Write, str]] = {
     "eraseEvent": (_erase, "event.erase"),
     "resumeDestination": (_resume, "destination.resume"),
     "createReplayJob": (_create_job, "replay_job.create"),
+    "cancelDeliveries": (_cancel_all, "replay_job.create"),
+    "retryDeliveries": (_retry_all, "replay_job.create"),
     "cancelReplayJob": (_cancel_job, "replay_job.cancel"),
     "createApiKey": (_create_key, "api_key.create"),
     "rotateApiKey": (_rotate_key, "api_key.rotate"),

@@ -29,6 +29,14 @@ def bodies(named: str) -> dict[str, tuple[str, Any]]:
             {"config": {"url": URL}, "eventId": named},
         ),
         "deliveries to replay": ("/replay-jobs", {"deliveryIds": [named], "dryRun": True}),
+        "destinations to cancel at": (
+            "/deliveries/cancel",
+            {"destinationId": named, "dryRun": True},
+        ),
+        "destinations to retry at": (
+            "/deliveries/retry",
+            {"destinationId": named, "dryRun": True},
+        ),
         "dlq to retry": ("/dlq/retry", {"deliveryIds": [named], "dryRun": True}),
         "dlq to discard": ("/dlq/discard", {"deliveryIds": [named], "dryRun": True}),
         "account to replay": ("/replay-jobs", {"customerAccountId": named, "dryRun": True}),

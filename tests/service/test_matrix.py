@@ -64,6 +64,8 @@ NAMING: dict[Named, Body] = {
     ("POST", "/routing-rules/preview"): of_trial,
     ("POST", "/transform-scripts"): to_destination(name="s", source=SOURCE),
     ("POST", "/replay-jobs"): to_destination(dryRun=True),
+    ("POST", "/deliveries/retry"): to_destination(dryRun=True),
+    ("POST", "/deliveries/cancel"): to_destination(dryRun=True),
     ("POST", "/dlq/retry"): to_destination(dryRun=True),
     ("POST", "/dlq/discard"): to_destination(dryRun=True),
 }

@@ -72,6 +72,26 @@ async def test_dead_letters_are_discarded(
     assert [entry["id"] for entry in listed] == sorted(ids, reverse=True)
 
 
+async def test_all_that_waits_is_cancelled_after_a_question(
+    house: ServiceHouse, shell: Terminal, api: Caller, receiver: Receiver
+) -> None:
+    target = await destination(api, receiver.url())
+    await api("POST", f"/destinations/{target}/disable", {})
+    for _ in range(3):
+        await post(api, "order.created")
+    chosen = ("--destination", target, "--type", "order.*")
+    dry = (await shell.ok("deliveries", "cancel-all", *chosen, "--dry-run")).one
+    assert (dry["kind"], dry["total"], dry["enqueued"]) == ("CANCEL", 3, 0)
+    assert (await shell("deliveries", "cancel-all", *chosen)).code == 2, "nobody is there to ask"
+    done = await shell.ok("deliveries", "cancel-all", *chosen, "--limit", "2", "--yes", "--wait")
+    assert (done.one["status"], done.one["enqueued"]) == ("COMPLETED", 2)
+    left = (await shell.ok("deliveries", "list", "--status", "pending")).lines
+    assert len(left) == 1
+    made = (await shell.ok("deliveries", "retry-all", *chosen, "--status", "pending", "--yes")).one
+    assert (made["kind"], made["statuses"]) == ("RETRY", ["PENDING"])
+    await shell.ok("replay", "cancel", made["id"])
+
+
 async def delivered(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int, **delivery: Any
 ) -> str:

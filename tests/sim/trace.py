@@ -96,9 +96,9 @@ class Answered(Fact, frozen=True):
 
 class Asked(Fact, frozen=True):
     """A caller asked for something else: `requeue`, `discard`, `replay`, `cancel`, `hasten` and
-    `withdraw` (a delivery that waits), `patch`, `create`, `rotate`, `rule`, `unrule`. `of`: the
-    destination, rule or job, where there is one yet; `deliveries`: the ids that were named; `wanted`: the
-    fields, as JSON."""
+    `withdraw` (a delivery that waits), `cancel all` and `retry all` (of a destination), `patch`,
+    `create`, `rotate`, `rule`, `unrule`. `of`: the destination, rule or job, where there is one yet;
+    `deliveries`: the ids that were named, or that a list showed; `wanted`: the fields, as JSON."""
 
     request: int
     process: int
@@ -262,6 +262,8 @@ class JobRow(Struct, frozen=True):
     skipped: int
     delivered: int
     failed: int
+    kind: str = "REPLAY"
+    finished_at: float | None = None  # by the clock of the process that ended it
 
 
 class Rows(Struct, frozen=True):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import trio
 from msgspec import Struct
 
-from engine.control.replays import ReplayDraft
-from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus
+from engine.control.replays import OrderDraft, ReplayDraft
+from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus, JobKind
 from engine.drafts import DestinationDraft, RuleDraft
 from engine.log.delivery_log import DeliveryFilter
 from engine.model.errors import Refusal
@@ -238,6 +238,8 @@ class Wishes:
         await self._ask(kind, of.environment, work, of="" if named else of.id, deliveries=named)
 
     async def _hasten(self, of: Known, chance: Random) -> None:
+        if await self._order_all(of, chance, JobKind.RETRY):
+            return
         for identifier in self._waiting(of, chance):
 
             async def retry(process: Process, identifier: str = identifier) -> None:
@@ -246,6 +248,8 @@ class Wishes:
             await self._ask("hasten", of.environment, retry, deliveries=(identifier,))
 
     async def _withdraw(self, of: Known, chance: Random) -> None:
+        if await self._order_all(of, chance, JobKind.CANCEL):
+            return
         for identifier in self._waiting(of, chance):
 
             async def cancel(process: Process, identifier: str = identifier) -> str | None:
@@ -255,13 +259,32 @@ class Wishes:
 
             await self._ask("withdraw", of.environment, cancel, deliveries=(identifier,))
 
-    def _waiting(self, of: Known, chance: Random) -> list[str]:
-        """Return some of what a list of a destination's deliveries shows as PENDING or RETRYING."""
-        listed = [
+    async def _order_all(self, of: Known, chance: Random, kind: JobKind) -> bool:
+        """Have all that waits sent now, or cancelled, in histories that run jobs; now and then."""
+        jobs = any(wish.kind == "replay" for wish in self._world.plan.wishes)
+        if not jobs or chance.random() < 0.5:
+            return False
+        draft = OrderDraft.model_validate({"destinationId": of.id})
+
+        async def create(process: Process) -> str:
+            return (await process.replays.order(CALLER, of.environment, draft, None, kind)).id
+
+        shown = tuple(self._listed(of))
+        name = f"{kind.name.lower()} all"
+        await self._ask(name, of.environment, create, of=of.id, deliveries=shown)
+        return True
+
+    def _listed(self, of: Known) -> list[str]:
+        """Return what a list of a destination's deliveries shows as PENDING or RETRYING."""
+        return [
             row.id
             for row in self._world.database.tables.deliveries.values()
             if row.destination == of.id and row.status in WAITING
         ]
+
+    def _waiting(self, of: Known, chance: Random) -> list[str]:
+        """Return some of what a list of a destination's deliveries shows as PENDING or RETRYING."""
+        listed = self._listed(of)
         return chance.sample(listed, min(len(listed), chance.choice((1, 2, 4))))
 
     async def _look_for_dead(self, of: Known) -> None:

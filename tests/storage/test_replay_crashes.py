@@ -10,6 +10,7 @@ import engine.intake.intake
 import engine.replay.admission
 import engine.replay.queued
 import engine.replay.runner
+from engine.actors.awaited import Awaited
 from engine.actors.mailbox import Ordered
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
@@ -89,6 +90,7 @@ class Deliverer:
     def __init__(self, world: World, faults: Faults) -> None:
         self.dirty: set[str] = set()
         self.settled = SettledReplays()
+        self.awaited = Awaited()
         self._world = world
         self._faults = faults
         self._held: dict[tuple[str, str], list[Delivery]] = {}  # of broken lanes
@@ -199,7 +201,7 @@ async def test_each_is_replayed_once_whenever_the_process_dies(
 ) -> None:
     monkeypatch.setattr(engine.intake.intake, "RETRY_S", 0.001)
     monkeypatch.setattr(engine.replay.runner, "CHUNK", 16)
-    monkeypatch.setattr(engine.replay.runner, "WINDOW", 32)
+    monkeypatch.setattr(engine.replay.admission, "WINDOW", 32)
     for module in (engine.replay.queued, engine.replay.admission, engine.replay.runner):
         monkeypatch.setattr(module, "LANE", 4)
     monkeypatch.setattr(engine.replay.queued, "STUCK_S", 0.2)

@@ -1,12 +1,20 @@
 """`angarium deliveries`: what became of events, once and as it goes on."""
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from api.cli.remote.made.deliveries import PLAIN
+from api.cli.remote.parameters import since_until
 from api.cli.remote.plain import add_plain, columns_of
+from api.cli.remote.replay import until_finished, wait_option
 from api.cli.remote.session import Session, over_http
 from api.cli.suggestions import CommandGroup
 
+if TYPE_CHECKING:
+    from angarium import Client
+
+WAITING = ("PENDING", "RETRYING")
 LAST = 10  # as tail(1)
 EVERY_S = 2.0
 
@@ -38,3 +46,70 @@ def tail(session: Session, destination_id: str | None, lines: int, interval: flo
         session.output.rows(
             follow(client, destination_id, lines, interval), columns_of(PLAIN, "list")
         )
+
+
+def _bulk(decorated: Any) -> Any:
+    """Add what the two commands on many have in common."""
+    for option in (
+        click.option("--yes", "-y", is_flag=True, help="Do not ask."),
+        click.option("--dry-run", is_flag=True, help="Only say how many."),
+        wait_option,
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="No more than so many."),
+        click.option(
+            "--status", type=click.Choice(WAITING, case_sensitive=False), help="[both]"
+        ),
+        click.option(
+            "--customer", "customer_external_id", metavar="CUSTOMER", help="Of its events."
+        ),
+        click.option(
+            "--type", "event_types", multiple=True, metavar="EVENT_TYPE", help="May be repeated."
+        ),
+    ):  # fmt: skip
+        decorated = option(decorated)
+    return click.option("--destination", "destination_id", metavar="ID", required=True)(
+        since_until(decorated)
+    )
+
+
+@command.command("retry-all")
+@_bulk
+@over_http
+def retry_all(session: Session, **given: Any) -> None:
+    """Retry all deliveries of a destination that wait and match, as a job. It asks first."""
+    _all(session, "retry", **given)
+
+
+@command.command("cancel-all")
+@_bulk
+@over_http
+def cancel_all(session: Session, **given: Any) -> None:
+    """Cancel all deliveries of a destination that wait and match, as a job. It asks first."""
+    _all(session, "cancel", **given)
+
+
+def _all(
+    session: Session, verb: str, *, yes: bool, dry_run: bool, wait: bool, **given: Any
+) -> None:
+    chosen = {name: value for name, value in given.items() if value not in (None, ())}
+    with session.client() as client:
+        start = client.deliveries.retry_all if verb == "retry" else client.deliveries.cancel_all
+        if dry_run or not yes:
+            counted = _counted(client, start(dry_run=True, **chosen))
+            if dry_run:
+                session.output.one(counted)
+                return
+            number = counted["total"]
+            deliveries = "1 delivery" if number == 1 else f"{number} deliveries"
+            session.confirm(f"{verb.capitalize()} {deliveries}?", yes=number == 0)
+        job = start(**chosen)
+        if wait:
+            until_finished(session, client, job["id"])
+        else:
+            session.output.one(job)
+
+
+def _counted(client: "Client", job: Any) -> Any:
+    """Wait until a dry run has counted; return it."""
+    for _ in client.replay_jobs.watch(job["id"]):
+        pass
+    return client.replay_jobs.get(job["id"])

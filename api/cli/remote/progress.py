@@ -53,7 +53,7 @@ def _lines(stream: "Iterable[ReplayProgress]") -> "ReplayProgress":
 
 def settled(progress: "ReplayProgress") -> int:
     """Return how many deliveries have ended, one way or another."""
-    return progress["delivered"] + progress["failed"] + progress["skipped"]
+    return progress["total"] - progress["remaining"]
 
 
 def _note(progress: "ReplayProgress") -> str:

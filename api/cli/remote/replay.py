@@ -68,7 +68,7 @@ def start(
             **chosen,
         )
         if wait:
-            _wait(session, client, job["id"])
+            until_finished(session, client, job["id"])
         else:
             session.output.one(job)
 
@@ -81,12 +81,12 @@ def progress(session: Session, job_id: str, wait: bool) -> None:
     """Show how far a job is."""
     with session.client() as client:
         if wait:
-            _wait(session, client, job_id)
+            until_finished(session, client, job_id)
         else:
             session.output.one(client.replay_jobs.progress(job_id))
 
 
-def _wait(session: Session, client: "Client", job_id: str) -> None:
+def until_finished(session: Session, client: "Client", job_id: str) -> None:
     """Show a job's progress until it is finished, then print the last of it."""
     from api.cli.remote.progress import watch
 

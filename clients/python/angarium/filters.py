@@ -105,6 +105,7 @@ class ReplayJobFilter(TypedDict, total=False):
     """What `client.replay_jobs.list` and `iterate` are narrowed by."""
 
     status: ReplayStatus | None
+    kind: Literal["REPLAY", "CANCEL", "RETRY"] | None
     customer_account_id: str | None
 
 

@@ -50,11 +50,11 @@ _MINUTES = f"""
     FROM destination_minutes"""
 _JOBS = """
     SELECT environment, id, status, dry_run, destination, customer_account, total, enqueued, skipped,
-           paced_until_ms, started_at_ms, finished_at_ms, error
+           paced_until_ms, started_at_ms, finished_at_ms, error, kind, mode
     FROM replay_jobs"""
 _LEGS = """
     SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
-           exhausted, step
+           exhausted, step, ordered
     FROM replay_legs"""
 _QUERIES = {
     "events": _EVENTS,
@@ -125,13 +125,14 @@ def dump_of_tables(tables: Tables) -> Dump:
                 each.environment, each.id, int(each.status), each.dry_run,
                 each.selection.destination, each.selection.account, each.total, each.enqueued,
                 each.skipped, each.paced_until_ms, each.started_at_ms, each.finished_at_ms, each.error,
+                int(each.kind), int(each.mode),
             ]
             for each in replays.jobs.values()
         ),
         "legs": (
             [
                 *key, leg.destination, leg.counted, leg.total, leg.cursor, leg.enqueued, leg.skipped,
-                leg.all_counted, leg.exhausted, leg.step,
+                leg.all_counted, leg.exhausted, leg.step, leg.ordered,
             ]
             for key, legs in replays.legs.items()
             for leg in legs.values()

@@ -9,8 +9,9 @@ from engine.model.read_models import Models
 from engine.recording import group as recording_group
 from engine.recording.recorder import Recorder
 from engine.recording.requeue import RequeueEntry
-from engine.replay import runner
+from engine.replay import ordering, runner
 from engine.replay.admission import ChunkEntry
+from engine.replay.ordering import OrderGiver
 from engine.replay.runner import ReplayRunner
 from engine.routing.router import Router
 from engine.runtime.halves import Halves
@@ -239,6 +240,18 @@ ENTRANCE = (
             "enumerate(self._chunk.deliveries, base + 1)",
         ),
         needs="replay",
+    ),
+    mutant(
+        "a job's orders are all retries",
+        "A job that is to cancel deliveries has them sent.",
+        (OrderGiver, "_give", "_ORDERS[running.job.kind]", "Order.RETRY"),
+        needs="replay withdraw",
+    ),
+    mutant(
+        "a cancelling job forgets attempts in flight",
+        "A job that cancels counts a delivery as cancelled that still waits.",
+        (ordering, "judged", "None if delivery.waits else delivery.discarded", "True"),
+        needs="replay withdraw",
     ),
 )
 SIGNING = (

@@ -88,6 +88,9 @@ def _failed(sight: Sight, row: DeliveryRow) -> Iterator[str]:
             and (not wish.asked.of or wish.asked.of == row.destination)
             for wish in sight.wishes
             if not wish.asked.deliveries or row.id in wish.asked.deliveries
+        ) or any(
+            wish.asked.kind == "cancel all" and wish.asked.of == row.destination
+            for wish in sight.wishes
         )
         withdrawn = any(
             wish.asked.kind == "cancel" and wish.asked.of == row.replay_job for wish in sight.wishes

@@ -42,10 +42,12 @@ class Requeues:
 def asked_for(sight: Sight, delivery: str) -> list[tuple[float, float]]:
     """Return when somebody may have had a delivery sent ahead of its schedule, as intervals in which that
     begins: a lane's head or a rate may have kept it back for long after."""
+    row = sight.deliveries.get(delivery)
     return [
         (wish.asked.at, inf)
         for wish in sight.wishes
-        if wish.asked.kind == "hasten" and delivery in wish.asked.deliveries
+        if (wish.asked.kind == "hasten" and delivery in wish.asked.deliveries)
+        or (wish.asked.kind == "retry all" and row is not None and wish.asked.of == row.destination)
     ]
 
 

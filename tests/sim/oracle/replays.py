@@ -1,11 +1,12 @@
 """A replay job's tallies are its rows, each original is replayed once at most, and the job ends; where
-nothing kept it from an original, that is replayed."""
+nothing kept it from an original, that is replayed. Nothing is sent that a job has cancelled."""
 
 import json
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tests.sim.oracle.sight import Sight, Wish
+from tests.sim.oracle.lives import Requeues
+from tests.sim.oracle.sight import NETWORK_S, Sight, Wish
 from tests.sim.trace import Configured, DeliveryRow, JobRow
 
 UNFINISHED = ("PENDING", "RUNNING", "PAUSED")
@@ -25,13 +26,45 @@ def judge(sight: Sight) -> Iterator[str]:
         yield f"there are replays of job {missing}, which is not there"
     for job in jobs.values():
         yield from _job(sight, job, rows.get(job.id, []))
+    requeues = Requeues(sight)
     for wish in sight.wishes:
-        if wish.asked.kind == "replay" and wish.answer == "done" and wish.told is not None:
+        if wish.answer != "done" or wish.told is None:
+            continue
+        if wish.asked.kind in ("cancel all", "retry all"):
+            yield from _ordered(sight, wish, [jobs.get(each) for each in wish.told.ids], requeues)
+        elif wish.asked.kind == "replay":
             for identifier in wish.told.ids:
                 if identifier not in jobs:
                     yield f"job {identifier} was created, and is not there"
                 elif jobs[identifier].status == "COMPLETED":
                     yield from _left_out(sight, wish, jobs[identifier], rows.get(identifier, []))
+
+
+def _ordered(
+    sight: Sight, wish: Wish, jobs: list[JobRow | None], requeues: Requeues
+) -> Iterator[str]:
+    """A delivery that a list showed as waiting is not sent any more once a job has cancelled all."""
+    for job in jobs:
+        if job is None:
+            yield f"the job of {wish.asked.kind} was created, and is not there"
+            continue
+        if job.kind != "CANCEL" or job.status != "COMPLETED" or _jumps(sight):
+            continue
+        for delivery in wish.asked.deliveries:
+            row = sight.deliveries.get(delivery)
+            if row is None or requeues.times(delivery, row.destination, row.environment):
+                continue
+            if row.status in ("PENDING", "RETRYING"):
+                yield f"delivery {delivery} is {row.status}, and job {job.id} has cancelled it"
+            for sending in sight.of_delivery.get(delivery, []):
+                late = sending.at > (job.finished_at or 0.0) + NETWORK_S
+                if late and sight.reigned(sending):
+                    yield f"delivery {delivery} was sent after job {job.id} had cancelled it"
+
+
+def _jumps(sight: Sight) -> bool:
+    jumps = any(each.clock_s for each in sight.processes.values())
+    return jumps or any(fault.kind == "drift" for fault in sight.faults)
 
 
 def _replay(sight: Sight, row: DeliveryRow) -> Iterator[str]:
@@ -58,9 +91,9 @@ def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
         "failed": (job.failed, sum(_failed(row) for row in rows)),
     }
     for what, (said, real) in counted.items():
-        if said != real:
+        if said != real and job.kind == "REPLAY":
             yield f"{name} counts {said} {what}, and there are {real}"
-    enters = bool(rows) or _is_no_dry_run(sight, job)
+    enters = job.kind != "REPLAY" or bool(rows) or _is_no_dry_run(sight, job)
     if job.status == "COMPLETED" and enters and job.matched != job.enqueued + job.skipped:
         yield f"{name} matched {job.matched}: {job.enqueued} enqueued and {job.skipped} skipped"
     if job.status in UNFINISHED and not _held(sight, job):
@@ -78,9 +111,7 @@ def _left_out(sight: Sight, wish: Wish, job: JobRow, replays: list[DeliveryRow])
         return
     versions = sight.destinations.get(wish.asked.of, [])
     facts = [each.fact for each in versions if isinstance(each.fact, Configured)]
-    jumps = any(each.clock_s for each in sight.processes.values())
-    jumps = jumps or any(fault.kind == "drift" for fault in sight.faults)
-    if jumps or any(fact.status == "ARCHIVED" for fact in facts):
+    if _jumps(sight) or any(fact.status == "ARCHIVED" for fact in facts):
         return
     there = {row.replay_of for row in replays}
     for row in sight.rows.deliveries:

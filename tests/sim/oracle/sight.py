@@ -32,7 +32,7 @@ from tests.sim.trace import (
 NETWORK_S = 0.05  # the longest way of a request from its process to its receiver
 UNHEARD_S = 30.0  # by then a process knows of a version whose author was not told, or is another's
 # What is asked of a destination and does not change it.
-WORK = ("requeue", "discard", "replay", "cancel", "hasten", "withdraw")
+WORK = ("requeue", "discard", "replay", "cancel", "hasten", "withdraw", "cancel all", "retry all")
 SOON_S = 0.002  # instants in rows are whole milliseconds
 
 

@@ -100,6 +100,8 @@ def _jobs(tables: Tables) -> tuple[JobRow, ...]:
             job.skipped,
             job.delivered,
             job.failed,
+            job.kind.name,
+            _seconds(job.finished_at_ms),
         )
         for job in found
         if job is not None

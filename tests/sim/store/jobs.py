@@ -5,12 +5,13 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from engine.core.vocabulary import DestinationStatus, ReplayStatus
+from engine.core.vocabulary import DestinationStatus, JobKind, ReplayStatus
 from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.ports import PoisonError
 from engine.replay.job import UNFINISHED, Leg, ReplayJob
 from engine.replay.ports import Named
 from storage.log.partitions import lowest_id
+from storage.log.walk import LOWEST
 from tests.sim.store.connection import Pool
 from tests.sim.store.tables import Tables
 
@@ -37,7 +38,9 @@ def create(
     if (job.environment, job.id) in table.jobs:
         raise PoisonError("23505 duplicate key value: replay_jobs")
     tables.check_audit(audit)
-    begin = lowest_id(min(max(job.selection.from_ms or 0, floor_ms, 0), LAST_MS))
+    begin = LOWEST
+    if not job.orders:
+        begin = lowest_id(min(max(job.selection.from_ms or 0, floor_ms, 0), LAST_MS))
     # What a new row says is what the table's defaults say, whatever the record does.
     table.jobs[job.environment, job.id] = replace(
         job,
@@ -147,6 +150,7 @@ class SimulatedJobs:
         account: str | None,
         below: str | None,
         limit: int,
+        kind: JobKind | None = None,
     ) -> list[ReplayJob]:
         """Return jobs with an id below `below`, newest first."""
 
@@ -160,6 +164,7 @@ class SimulatedJobs:
                     and status in (None, job.status)
                     and account in (None, job.selection.account)
                     and (below is None or identifier < below)
+                    and kind in (None, job.kind)
                 ),
                 reverse=True,
             )

@@ -8,7 +8,7 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, ReplayStatus
 from engine.ports import DirtyDestination, PoisonError
 from engine.replay.job import UNFINISHED, Leg, ReplayJob
-from engine.replay.ports import Chunk
+from engine.replay.ports import Chunk, OrderStep
 from tests.sim.store.stored import StoredDelivery, stored
 from tests.sim.store.tables import Tables, require_text
 
@@ -147,6 +147,22 @@ def _move(tables: Tables, chunk: Chunk, leg: Leg, written: int, skipped: int) ->
     )
 
 
+def order(tables: Tables, step: OrderStep) -> bool:
+    """Write down what is ordered next, and what has ended."""
+    leg = _turn(tables, step.environment, step.job, step.destination, step.step)
+    if leg is None:
+        return False
+    leg.step += 1
+    leg.cursor, leg.exhausted, leg.ordered = step.through, step.exhausted, list(step.ordered)
+    leg.enqueued += step.done
+    leg.skipped += step.skipped
+    job = tables.replays.jobs[step.environment, step.job]
+    tables.replays.change(
+        job, enqueued=job.enqueued + step.done, skipped=job.skipped + step.skipped
+    )
+    return True
+
+
 def abandon(tables: Tables, job: ReplayJob, destination: str, step: int) -> bool:
     """Skip the rest of a leg, and of its parked lanes."""
     table = tables.replays
@@ -181,7 +197,7 @@ def complete(tables: Tables, job: ReplayJob, at_ms: int) -> ReplayJob | None:
         return None
     if not all(leg.exhausted for leg in legs) or table.has_parked(job.environment, job.id):
         return None
-    if present.enqueued != present.settled:
+    if present.enqueued != present.settled and not present.orders:
         return None
     table.change(
         present,

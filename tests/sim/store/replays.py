@@ -12,9 +12,18 @@ from msgspec.structs import replace
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DeliveryTrouble, ReplayStatus
 from engine.ports import DirtyDestination
 from engine.replay.job import UNFINISHED, Leg, ReplayJob, shifted
-from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
+from engine.replay.ports import (
+    Chunk,
+    Enqueued,
+    OrderState,
+    OrderStep,
+    OrderStretch,
+    Stretch,
+    WaitingReplay,
+)
 from engine.routing.router import matching_pattern
 from storage.log.partitions import lowest_id
+from tests.sim.store import orders
 from tests.sim.store import replay_steps as steps
 from tests.sim.store.connection import HotConnection, Pool
 from tests.sim.store.stored import StoredDelivery
@@ -55,7 +64,11 @@ class SimulatedReplays:
             table = self._tables.replays
             legs = table.legs.get((job.environment, job.id), {})
             return [
-                replace(legs[each], parked=_in_order(table.lanes(job.environment, job.id, each)))
+                replace(
+                    legs[each],
+                    ordered=list(legs[each].ordered),
+                    parked=_in_order(table.lanes(job.environment, job.id, each)),
+                )
                 for each in sorted(legs)
             ]
 
@@ -138,6 +151,8 @@ class SimulatedReplays:
         """Count on; see the port."""
 
         def look() -> tuple[int, str, bool]:
+            if job.orders:
+                return self._counted(job, leg)
             examined = self._examine(job, leg.destination, leg.counted)
             matched = sum(_matches(job, row) for row in examined)
             through = examined[-1].id if examined else leg.counted
@@ -149,6 +164,16 @@ class SimulatedReplays:
         ):
             return None
         return replace(leg, counted=through, total=leg.total + matched, all_counted=end)
+
+    def _counted(self, job: ReplayJob, leg: Leg) -> tuple[int, str, bool]:
+        """Count on what waits."""
+        limit = job.selection.limit
+        most = self._examined if limit is None else min(self._examined, limit - leg.total)
+        found = orders.outstanding(
+            self._tables, job, leg.destination, leg.counted, most, self._examined
+        )
+        count = len(found.ids)
+        return count, found.through, found.end or leg.total + count == limit
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
         """End the counting of a PENDING job; see the port."""
@@ -174,6 +199,25 @@ class SimulatedReplays:
     async def pass_over(self, chunk: Chunk) -> bool:
         """Move the cursor without deliveries."""
         return await self._write("pass over", partial(steps.pass_over, self._tables, chunk))
+
+    # --- orders
+
+    async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
+        """Read on what waits; see the port."""
+        work = partial(
+            orders.outstanding, self._tables, job, leg.destination, leg.cursor, limit,
+            self._examined,
+        )  # fmt: skip
+        return await self._pool.read("outstanding", work)
+
+    async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
+        """Return how deliveries are."""
+        work = partial(orders.standing, self._tables, job, list(deliveries))
+        return await self._pool.read("standing", work)
+
+    async def order(self, step: OrderStep) -> bool:
+        """Write down what is ordered next; see the port."""
+        return await self._write("order", partial(steps.order, self._tables, step))
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg, and of its parked lanes."""

@@ -8,10 +8,11 @@ PLAIN: tuple[Plain, ...] = (
     Plain(
         "list",
         "replay_jobs.list",
-        help=("List replay jobs."),
+        help=("List replay jobs.\n\nThose that replay, cancel and retry, the newest first."),
         columns=(
             Column("CREATED", "createdAt"),
             Column("ID", "id"),
+            Column("KIND", "kind"),
             Column("STATUS", "status"),
             Column("DRY RUN", "dryRun"),
             Column("TOTAL", "total"),
@@ -26,6 +27,7 @@ PLAIN: tuple[Plain, ...] = (
                 "status",
                 words=("PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"),
             ),
+            Option("--kind", "kind", words=("REPLAY", "CANCEL", "RETRY")),
             Option(
                 "--customer-account",
                 "customer_account_id",
@@ -43,7 +45,8 @@ PLAIN: tuple[Plain, ...] = (
             "Cancel a replay job.\n\nAfter the answer nothing more is enqueued. Deliveries that "
             "were enqueued and not attempted are cancelled within a second: they are FAILED "
             "and DISCARDED, and count as failed. An attempt in flight, or its retries, go on. "
-            "A job that has ended is a 400."
+            "A job of the kind CANCEL or RETRY stops where it is. A job that has ended is a "
+            "400."
         ),
         arguments=(("job_id", "ID"),),
     ),

@@ -18,6 +18,7 @@ from angarium.shapes.deliveries import (
     DeliveryExplanation,
     DeliveryLane,
     DeliveryWait,
+    OrderDraft,
 )
 from angarium.shapes.destinations import (
     ActorState,
@@ -66,13 +67,7 @@ from angarium.shapes.observability import (
     Found,
 )
 from angarium.shapes.page import JsonObject, Page
-from angarium.shapes.replay_jobs import (
-    ReplayDraft,
-    ReplayJob,
-    ReplayJobDetail,
-    ReplayProgress,
-    ReplayShare,
-)
+from angarium.shapes.replay_jobs import ReplayDraft, ReplayJob, ReplayProgress
 from angarium.shapes.routing_rules import (
     FilterErrors,
     PreviewInput,
@@ -105,6 +100,8 @@ from angarium.shapes.shared import (
     Latency,
     PreviewDestination,
     PreviewRefusal,
+    ReplayJobDetail,
+    ReplayShare,
     SentRequest,
     Source,
     Success,
@@ -237,6 +234,7 @@ __all__ = [
     "Latency",
     "LoopHealth",
     "Node",
+    "OrderDraft",
     "Ordering",
     "OriginKind",
     "OutcomeCounts",

@@ -1,7 +1,7 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
 """Shapes of `client.deliveries`."""
 
-from typing import Literal, TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from angarium.shapes.shared import Event, SentRequest
 from angarium.shapes.words import (
@@ -63,6 +63,22 @@ class DeliveryWait(TypedDict):
     detail: str
     # LANE: the delivery that has to end first.
     blockedBy: str | None
+
+
+# The deliveries that wait and are meant: those that meet every member that is given.
+OrderDraft = TypedDict(
+    "OrderDraft",
+    {
+        "destinationId": str,
+        "eventTypes": NotRequired[list[str] | None],
+        "customerExternalId": NotRequired[str | None],
+        "from": NotRequired[str | None],
+        "to": NotRequired[str | None],
+        "status": NotRequired[Literal["PENDING", "RETRYING"] | None],
+        "limit": NotRequired[int | None],
+        "dryRun": NotRequired[bool],
+    },
+)
 
 
 class Delivery(TypedDict):

@@ -29,12 +29,17 @@ ReplayJob = TypedDict(
         "id": str,
         "environment": Environment,
         "from": str | None,
+        "kind": Literal["REPLAY", "CANCEL", "RETRY"],
+        "mode": Literal["AGAIN", "MISSING"] | None,
         "destinationId": str | None,
         "customerAccountId": str | None,
         "eventTypes": list[str] | None,
-        "statuses": list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None,
+        "customerExternalId": str | None,
+        "statuses": list[Literal["DELIVERED", "FAILED", "DRY_RUN"] | Literal["PENDING", "RETRYING"]]
+        | None,
         "deliveryIds": list[str] | None,
         "to": str | None,
+        "limit": int | None,
         "dryRun": bool,
         "ratePerSecond": float | None,
         "total": int,
@@ -56,11 +61,14 @@ class ReplayProgress(TypedDict):
 
     # Selected; while PENDING, counted so far.
     total: int
-    # Made into new deliveries.
+    # Made into new deliveries; by their kind, cancelled, or made due or attempted.
     enqueued: int
-    # Cannot be replayed: the event is gone, or the destination was archived.
+    # Cannot be replayed: the event is gone, or the destination was archived. By their kind: have
+    # ended before they were cancelled, or were cancelled before they were retried.
     skipped: int
+    # Of the new deliveries.
     delivered: int
+    # Of the new deliveries.
     failed: int
     id: str
     status: ReplayStatus
@@ -72,42 +80,3 @@ class ReplayProgress(TypedDict):
     finishedAt: str | None
     # Null where it cannot be said.
     etaSeconds: int | None
-
-
-class ReplayShare(TypedDict):
-    """What one destination has of a job."""
-
-    destinationId: str
-    total: int
-    enqueued: int
-    skipped: int
-
-
-# A replay job with the destinations that have most of it, at most 100.
-ReplayJobDetail = TypedDict(
-    "ReplayJobDetail",
-    {
-        "id": str,
-        "environment": Environment,
-        "from": str | None,
-        "destinationId": str | None,
-        "customerAccountId": str | None,
-        "eventTypes": list[str] | None,
-        "statuses": list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None,
-        "deliveryIds": list[str] | None,
-        "to": str | None,
-        "dryRun": bool,
-        "ratePerSecond": float | None,
-        "total": int,
-        "enqueued": int,
-        "skipped": int,
-        "delivered": int,
-        "failed": int,
-        "status": ReplayStatus,
-        "createdAt": str,
-        "startedAt": str | None,
-        "finishedAt": str | None,
-        "error": str | None,
-        "destinations": list[ReplayShare],
-    },
-)

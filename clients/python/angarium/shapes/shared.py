@@ -12,6 +12,7 @@ from angarium.shapes.words import (
     ErrorCategory,
     OriginKind,
     Priority,
+    ReplayStatus,
 )
 
 
@@ -143,6 +144,15 @@ class PreviewDestination(TypedDict):
     ruleId: str | None
 
 
+class ReplayShare(TypedDict):
+    """What one destination has of a job."""
+
+    destinationId: str
+    total: int
+    enqueued: int
+    skipped: int
+
+
 class SentRequest(TypedDict):
     """The request as it was last sent, without its signature and with masked values."""
 
@@ -232,6 +242,41 @@ class PreviewRefusal(TypedDict):
     code: str
     message: str
     details: list[ErrorDetail]
+
+
+# A replay job with the destinations that have most of it, at most 100.
+ReplayJobDetail = TypedDict(
+    "ReplayJobDetail",
+    {
+        "id": str,
+        "environment": Environment,
+        "from": str | None,
+        "kind": Literal["REPLAY", "CANCEL", "RETRY"],
+        "mode": Literal["AGAIN", "MISSING"] | None,
+        "destinationId": str | None,
+        "customerAccountId": str | None,
+        "eventTypes": list[str] | None,
+        "customerExternalId": str | None,
+        "statuses": list[Literal["DELIVERED", "FAILED", "DRY_RUN"] | Literal["PENDING", "RETRYING"]]
+        | None,
+        "deliveryIds": list[str] | None,
+        "to": str | None,
+        "limit": int | None,
+        "dryRun": bool,
+        "ratePerSecond": float | None,
+        "total": int,
+        "enqueued": int,
+        "skipped": int,
+        "delivered": int,
+        "failed": int,
+        "status": ReplayStatus,
+        "createdAt": str,
+        "startedAt": str | None,
+        "finishedAt": str | None,
+        "error": str | None,
+        "destinations": list[ReplayShare],
+    },
+)
 
 
 class EventInput(TypedDict):

@@ -1,12 +1,19 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
 """The methods of `client.deliveries` that are made."""
 
-from collections.abc import Iterator
-from typing import Unpack
+from collections.abc import Iterator, Sequence
+from typing import Literal, Unpack
 
-from angarium.calls import PAGE, Call, at, query_of
+from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
 from angarium.filters import DeliveryFilter
-from angarium.shapes import Attempt, Delivery, DeliveryExplanation, DeliveryItem, Page
+from angarium.shapes import (
+    Attempt,
+    Delivery,
+    DeliveryExplanation,
+    DeliveryItem,
+    Page,
+    ReplayJobDetail,
+)
 from angarium.sync.resource import Resource, follow_pages
 
 
@@ -80,6 +87,87 @@ class Deliveries(Resource):
         delivery has ended.
         """
         return self._send(Call("POST", at("deliveries", delivery_id, "cancel"), body={}))
+
+    def retry_all(
+        self,
+        destination_id: str,
+        *,
+        event_types: Sequence[str] | None = None,
+        customer_external_id: str | None = None,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        status: Literal["PENDING", "RETRYING"] | None = None,
+        limit: int | None = None,
+        dry_run: bool | None = None,
+    ) -> ReplayJobDetail:
+        """Retry all deliveries that match.
+
+        Makes a job of the kind RETRY, in the shape of replay jobs: `GET /replay-
+        jobs/{id}/progress` tells its progress, `POST /replay-jobs/{id}/cancel` ends it. For
+        each delivery the job does the same as `POST /deliveries/{id}/retry`. It is COMPLETED
+        when all deliveries are due or attempted, and PAUSED while the destination is
+        DISABLED. Deliveries that are accepted after the job are left out. `POST /dlq/retry`
+        retries dead letters.
+        """
+        return self._send(
+            Call(
+                "POST",
+                "/deliveries/retry",
+                body=body_of(
+                    {
+                        "destination_id": destination_id,
+                        "event_types": event_types,
+                        "customer_external_id": customer_external_id,
+                        "since": since,
+                        "until": until,
+                        "status": status,
+                        "limit": limit,
+                        "dry_run": dry_run,
+                    }
+                ),
+                repeatable=False,
+            )
+        )
+
+    def cancel_all(
+        self,
+        destination_id: str,
+        *,
+        event_types: Sequence[str] | None = None,
+        customer_external_id: str | None = None,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        status: Literal["PENDING", "RETRYING"] | None = None,
+        limit: int | None = None,
+        dry_run: bool | None = None,
+    ) -> ReplayJobDetail:
+        """Cancel all deliveries that match.
+
+        Makes a job of the kind CANCEL, in the shape of replay jobs: `GET /replay-
+        jobs/{id}/progress` tells its progress, `POST /replay-jobs/{id}/cancel` ends it. For
+        each delivery the job does the same as `POST /deliveries/{id}/cancel`, also while the
+        destination is DISABLED. `skipped` counts deliveries that ended before they could be
+        cancelled. Deliveries that are accepted after the job are left out.
+        """
+        return self._send(
+            Call(
+                "POST",
+                "/deliveries/cancel",
+                body=body_of(
+                    {
+                        "destination_id": destination_id,
+                        "event_types": event_types,
+                        "customer_external_id": customer_external_id,
+                        "since": since,
+                        "until": until,
+                        "status": status,
+                        "limit": limit,
+                        "dry_run": dry_run,
+                    }
+                ),
+                repeatable=False,
+            )
+        )
 
     def explain(self, delivery_id: str) -> DeliveryExplanation:
         """Say why a delivery waits.

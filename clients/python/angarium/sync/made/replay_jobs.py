@@ -65,12 +65,18 @@ class ReplayJobs(Resource):
         cursor: str | None = None,
         **chosen: Unpack[ReplayJobFilter],
     ) -> Page[ReplayJob]:
-        """List replay jobs: one page."""
+        """List replay jobs: one page.
+
+        Those that replay, cancel and retry, the newest first.
+        """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/replay-jobs", query))
 
     def iterate(self, **chosen: Unpack[ReplayJobFilter]) -> Iterator[ReplayJob]:
-        """List replay jobs: all pages."""
+        """List replay jobs: all pages.
+
+        Those that replay, cancel and retry, the newest first.
+        """
         return follow_pages(self._send, "/replay-jobs", {**chosen, "limit": PAGE})
 
     def get(self, job_id: str) -> ReplayJobDetail:
@@ -86,7 +92,8 @@ class ReplayJobs(Resource):
 
         After the answer nothing more is enqueued. Deliveries that were enqueued and not
         attempted are cancelled within a second: they are FAILED and DISCARDED, and count as
-        failed. An attempt in flight, or its retries, go on. A job that has ended is a 400.
+        failed. An attempt in flight, or its retries, go on. A job of the kind CANCEL or RETRY
+        stops where it is. A job that has ended is a 400.
         """
         return self._send(
             Call("POST", at("replay-jobs", job_id, "cancel"), body={}, repeatable=False)

@@ -1,0 +1,127 @@
+"""The orders of jobs that cancel or retry: given to the destination's actor a chunk at a time.
+
+The chunk is written down before the actor hears of it. After a crash it is given again, which changes
+nothing for the deliveries that have ended.
+"""
+
+from collections.abc import Callable, Sequence
+
+import trio
+
+from engine.actors.mailbox import Ordered
+from engine.core.destination import Destination
+from engine.core.orders import Order
+from engine.core.vocabulary import DestinationStatus, JobKind
+from engine.replay.job import Leg, ReplayJob
+from engine.replay.ports import OrderState, OrderStep, OrderStretch, ReplayActors, ReplayStore
+from engine.replay.running_job import RunningJob
+
+CHUNK = 64  # orders in one message: an actor looks for each among all that it holds, some 5 ms
+OPEN = 512  # orders of a job that are not carried out: most are for attempts in flight
+SOON_S = 0.05  # a chunk is mostly carried out by then, and other jobs wait as long
+AGAIN_S = 1.0  # then the orders that are open are given again: the actor may have been restarted
+# A retry that is still PENDING then has its place in front. It waits for its lane or its turn, as the
+# deliveries that follow it in the job would.
+GIVEN_S = 5.0
+_ORDERS = {JobKind.CANCEL: Order.CANCEL, JobKind.RETRY: Order.RETRY}
+
+
+class OrderGiver:
+    """Gives the orders of all jobs. What it knows of a job is in its `RunningJob`."""
+
+    def __init__(
+        self,
+        store: ReplayStore,
+        actors: ReplayActors,
+        find: Callable[[str], Destination | None],
+    ) -> None:
+        self._store = store
+        self._actors = actors
+        self._find = find
+
+    async def advance(self, running: RunningJob) -> bool:
+        """Do the next step of a job; return True if there is more to do at once."""
+        for leg in running.legs_in_turn():
+            destination = self._find(leg.destination)
+            if destination is None:
+                continue  # its version is on its way from another process
+            if destination.status is DestinationStatus.ARCHIVED:
+                running.lost = not await self._store.abandon(running.job, leg)
+                running.close(leg)
+                return True
+            if running.job.kind is JobKind.RETRY and destination.status is not (
+                DestinationStatus.ACTIVE
+            ):
+                continue
+            return await self._step(running, leg)
+        return False
+
+    async def _step(self, running: RunningJob, leg: Leg) -> bool:
+        job = running.job
+        open_, done = await self._ended(running, leg)
+        skipped = len(leg.ordered) - len(open_) - done
+        counted = leg.enqueued + leg.skipped + len(leg.ordered)
+        limit = job.selection.limit
+        left = OPEN if limit is None else limit - counted
+        room = min(CHUNK, OPEN - len(open_), left)
+        found = OrderStretch([], leg.cursor, end=left <= 0)
+        if room > 0:
+            found = await self._store.outstanding(job, leg, room)
+        ordered = open_ + found.ids
+        ends = found.end and not ordered
+        if ordered != leg.ordered or found.through != leg.cursor or ends:
+            step = OrderStep(
+                job.environment, job.id, leg.destination, leg.step, found.through, ends, ordered,
+                done, skipped,
+            )  # fmt: skip
+            if not await self._store.order(step):
+                running.lost = True
+                return False
+            running.ordered(step)
+        await self._give(running, leg, open_, found.ids)
+        return not found.end and room > 0
+
+    async def _ended(self, running: RunningJob, leg: Leg) -> tuple[list[str], int]:
+        """Return which of a leg's orders are open, and how many of the others were carried out."""
+        if not leg.ordered:
+            return [], 0
+        now = trio.current_time()
+        open_, done = [], 0
+        for each in await self._store.standing(running.job, leg.ordered):
+            carried_out = judged(running.job, each, now - running.given.get(each.id, now))
+            if carried_out is None:
+                open_.append(each.id)
+            else:
+                done += carried_out
+        return open_, done
+
+    async def _give(
+        self, running: RunningJob, leg: Leg, open_: Sequence[str], new: Sequence[str]
+    ) -> None:
+        """Give new orders and wait a little for their end; repeat those that stay open."""
+        now = trio.current_time()
+        order = _ORDERS[running.job.kind]
+        repeated = [each for each in open_ if each not in running.given]
+        if order is Order.CANCEL and now >= running.repeat_at:
+            repeated = list(open_)
+        running.given = {each: running.given.get(each, now) for each in (*open_, *new)}
+        if repeated:
+            running.repeat_at = now + AGAIN_S
+            self._actors.tell(leg.destination, Ordered(order, tuple(repeated)))
+        if not new:
+            return
+        with self._actors.awaited.of(new) as changed:
+            self._actors.tell(leg.destination, Ordered(order, tuple(new)))
+            with trio.move_on_after(SOON_S):
+                for settled in changed:
+                    await settled.wait()
+
+
+def judged(job: ReplayJob, delivery: OrderState, given_s: float) -> bool | None:
+    """Return whether an order has been carried out: True, False (the delivery has ended otherwise), or
+    None (not yet)."""
+    if job.kind is JobKind.CANCEL:
+        return None if delivery.waits else delivery.discarded
+    if delivery.waits:
+        return True if delivery.changed or given_s >= GIVEN_S else None
+    return delivery.changed and not delivery.discarded
