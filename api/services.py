@@ -13,7 +13,7 @@ from api.shares import ControlShares
 from engine.actors.reports import DestinationReport, Totals
 from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
-from engine.control.console import ConsoleTokens
+from engine.control.console import ConsoleCommands
 from engine.control.customers import CustomerCommands
 from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
@@ -102,7 +102,7 @@ class Services:
     keys: KeyCommands
     last_use: LastUse
     sessions: SessionCommands
-    console: ConsoleTokens
+    console: ConsoleCommands
     workspace_settings: SettingsCommands
     portal: Callable[[str], str]  # the address of the portal of a workspace's customers
     dead_letters: DeadLetterCommands

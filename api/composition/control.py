@@ -8,8 +8,8 @@ from api.composition.delivery import DeliveryParts
 from api.composition.keyring import Keyring
 from api.composition.routing import routing_of
 from engine.control.commands import CommandQueue
+from engine.control.console import ENDED, ConsoleTokens
 from engine.control.console import PURPOSE as CONSOLE
-from engine.control.console import ConsoleTokens
 from engine.control.customers import QuotaCheck
 from engine.control.keys import KeyCommands
 from engine.control.last_use import LastUse
@@ -82,6 +82,9 @@ class ControlParts(DeliveryParts):
     async def _changed(self, news: Sequence[Change]) -> None:
         if any(change.kind == MASTER_KEY for change in news):
             await self.keyring.refresh()
+        for change in news:
+            if change.kind == ENDED:
+                self.console.end(change.id)
         await self.loader.changed_all((change.kind, change.id) for change in news)
 
     def _covered(self, covered: Range) -> None:

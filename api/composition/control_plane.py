@@ -9,6 +9,7 @@ from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import FileServices, Services
 from engine.actors.survey import Surveys
+from engine.control.console import ConsoleCommands
 from engine.control.customers import CustomerCommands
 from engine.control.deliveries import DeliveryCommands
 from engine.control.dlq import DeadLetterCommands
@@ -87,7 +88,7 @@ def services_of(
         keys=server.keys,
         last_use=server.last_use,
         sessions=SessionCommands(Accounts(server.bridge.pool), server.tokens, server.writer),
-        console=server.console,
+        console=ConsoleCommands(server.console, audit_log, server.writer),
         workspace_settings=SettingsCommands(tables.settings, server.writer),
         portal=server.carrying.portal,
         dead_letters=dead_letters,

@@ -1,9 +1,12 @@
 """Console sessions: an API key becomes a token for a browser's tab."""
 
+from msgspec import structs
+
 from api import shapes
 from api.call import Call
 from api.routes import READ, Embed, Repeat, Route
 from api.shapes.credentials import ConsoleSession
+from engine.control.audit import Principal
 from engine.core.vocabulary import Environment
 from engine.model.errors import Refusal
 from engine.model.instants import iso
@@ -12,16 +15,19 @@ from engine.model.words import SCOPES, word
 TAG = "Console"
 
 
+def _actor(call: Call) -> Principal:
+    """Return who acts, in the environment of the key: these routes are of none."""
+    own = call.admitted.credential.environment
+    return structs.replace(call.actor, environment=own.number if own else None)
+
+
 async def create(call: Call) -> ConsoleSession:
     """Open a session for the key or the login code that asks. Raises Refusal 403 for a session: it
     cannot be prolonged."""
     credential = call.admitted.credential
-    services = call.services
-    if credential.code:
-        services.console.end(credential)
-    elif credential.session:
+    if credential.session and not credential.code:
         raise Refusal("forbidden", "a console session opens no other one: sign in with the key")
-    opened = services.console.open(credential.key_id, services.now())
+    opened = await call.services.console.open(_actor(call), credential)
     own = credential.environment
     return {
         "token": opened.token,
@@ -33,9 +39,7 @@ async def create(call: Call) -> ConsoleSession:
 
 async def delete(call: Call) -> shapes.Success:
     """End the session that asks; a key, which is none, lives on."""
-    credential = call.admitted.credential
-    if credential.session:
-        call.services.console.end(credential)
+    await call.services.console.end(_actor(call), call.admitted.credential)
     return {"success": True}
 
 
@@ -63,8 +67,8 @@ ROUTES = (
         path="/console/sessions",
         name="deleteConsoleSession",
         summary="End the console session that asks",
-        description="A request with an API key ends nothing. Other nodes refuse the token "
-        "when its time is over.",
+        description="A request with an API key ends nothing. Other nodes hear of the end at once; a node "
+        "that starts later refuses the token when its time is over.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,

@@ -1,10 +1,11 @@
 """Console sessions: tokens that stand for an API key in a browser, so that the key is typed once.
 
 A token is its claims and a signature under a key derived from the master key. It stands for its API key
-as that is at the moment: when the key is revoked, the session has ended. Signing out ends it as well, in
-the process that is told; at other nodes its token lives on until its time is over.
+as that is at the moment: when the key is revoked, the session has ended. Signing out ends it as well, at
+every node that hears of it. A process that starts later, or was cut off from the database, takes the
+token until its time is over.
 
-A login code is a token of another kind: for ten minutes, and once in each process, it opens a session.
+A login code is a token of another kind: for ten minutes, and once, it opens a session.
 """
 
 import base64
@@ -12,20 +13,28 @@ import binascii
 import secrets
 import struct
 from collections.abc import Callable, Mapping
+from typing import Protocol
 from uuid import UUID
 
 from msgspec import Struct, structs
 
+from engine.control.audit import Principal
+from engine.control.commands import written
 from engine.control.sessions import SessionTokens
+from engine.control.writer import ConfigurationWriter
+from engine.model.configuration import AuditEntry
+from engine.model.documents import is_uuid
+from engine.model.instants import iso
 from engine.model.read_models import Credential, Models
 from engine.model.token_keys import KEY_ID_BYTES, TokenKeys
 
 PREFIX = b"angcs_"
 CODE_PREFIX = b"angcc_"  # of login codes
+ENDED = "console_session"  # the kind of the notification that one has ended
 PURPOSE = b"angarium console session v1"  # what the master key is derived for
 TTL_S = 12 * 3600  # a working day: the next one begins with the key
 CODE_TTL_S = 600  # to copy a link from a terminal to a browser
-ENDED = 100_000  # sessions that were ended before their time, some 10 MB; the oldest are forgotten first
+MOST_ENDED = 100_000  # sessions that were ended before their time, some 10 MB; the oldest go first
 _NONCE_BYTES = 16
 # Which key signed it; of which kind it is; the end in ms; the API key; what makes the token its own.
 _CLAIMS = struct.Struct(f">{KEY_ID_BYTES}scQ16s{_NONCE_BYTES}s")
@@ -34,8 +43,9 @@ _LONGEST = 256  # bytes of a token
 
 
 class NewConsoleSession(Struct, frozen=True):
-    """A session with its token. The service keeps no copy."""
+    """A session with its token. The service keeps no copy of the token."""
 
+    id: str
     token: str
     expires_at_ms: int
 
@@ -52,22 +62,26 @@ class ConsoleTokens:
     def open(self, key_id: str, now: float) -> NewConsoleSession:
         """Return a session that stands for an API key from `now` (seconds since the epoch) on."""
         expires_at_ms = int(now * 1000) + TTL_S * 1000
-        return NewConsoleSession(self._token(PREFIX, key_id, expires_at_ms), expires_at_ms)
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        token = self._token(PREFIX, key_id, expires_at_ms, nonce)
+        return NewConsoleSession(str(UUID(bytes=nonce)), token, expires_at_ms)
 
     def code(self, key_id: str, now: float) -> str:
         """Return a login code that opens a session for an API key."""
-        return self._token(CODE_PREFIX, key_id, int(now * 1000) + CODE_TTL_S * 1000)
-
-    def _token(self, prefix: bytes, key_id: str, expires_at_ms: int) -> str:
         nonce = secrets.token_bytes(_NONCE_BYTES)
+        return self._token(CODE_PREFIX, key_id, int(now * 1000) + CODE_TTL_S * 1000, nonce)
+
+    def _token(self, prefix: bytes, key_id: str, expires_at_ms: int, nonce: bytes) -> str:
         kind = _KINDS[prefix]
         claims = _CLAIMS.pack(self.keys.signing, kind, expires_at_ms, UUID(key_id).bytes, nonce)
         return (prefix + base64.urlsafe_b64encode(self.keys.signed(claims)).rstrip(b"=")).decode()
 
-    def end(self, credential: Credential) -> None:
-        """End the session of a credential that `credential` returned, or use up its login code."""
-        self._ended[credential.session] = None
-        if len(self._ended) > ENDED:
+    def end(self, session: str) -> None:
+        """End a session, or use up a login code, by its id. Of anything else it forgets nothing."""
+        if not is_uuid(session):
+            return
+        self._ended[UUID(session).bytes] = None
+        if len(self._ended) > MOST_ENDED:
             del self._ended[next(iter(self._ended))]
 
     def credential(self, token: bytes, now: float) -> Credential | None:
@@ -93,6 +107,52 @@ class ConsoleTokens:
             if credential is None
             else structs.replace(credential, session=nonce, code=prefix is CODE_PREFIX)
         )
+
+
+class ConsoleTrail(Protocol):
+    """The audit log's writes about sessions, told to the other nodes."""
+
+    async def write(self, entry: AuditEntry, *, news: tuple[str, str] | None = None) -> None:
+        """Add an entry, and notify of `news` (kind and id) with it."""
+
+
+class ConsoleCommands:
+    """Opens and ends console sessions."""
+
+    def __init__(
+        self, tokens: ConsoleTokens, trail: ConsoleTrail, writer: ConfigurationWriter
+    ) -> None:
+        self._tokens = tokens
+        self._trail = trail
+        self._writer = writer
+
+    async def open(self, actor: Principal, credential: Credential) -> NewConsoleSession:
+        """Open a session for a key, or for a login code, which is used up."""
+        used = None
+        if credential.code:
+            used = (ENDED, _session_of(credential))
+            self._tokens.end(used[1])
+        opened = self._tokens.open(credential.key_id, self._writer.now())
+        changes = {
+            "by": {"from": None, "to": "LOGIN_CODE" if credential.code else "KEY"},
+            "expiresAt": {"from": None, "to": iso(opened.expires_at_ms)},
+        }
+        entry = self._writer.entry(actor, "console_session.create", opened.id, changes)
+        await written(self._trail.write(entry, news=used))
+        return opened
+
+    async def end(self, actor: Principal, credential: Credential) -> None:
+        """End the session of a credential; a key, which is none, lives on."""
+        if not credential.session:
+            return
+        session = _session_of(credential)
+        self._tokens.end(session)
+        entry = self._writer.entry(actor, "console_session.delete", session)
+        await written(self._trail.write(entry, news=(ENDED, session)))
+
+
+def _session_of(credential: Credential) -> str:
+    return str(UUID(bytes=credential.session))
 
 
 def session_reader(

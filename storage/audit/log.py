@@ -6,6 +6,7 @@ import msgspec
 
 from engine.log.observability import AuditFilter, AuditPage, AuditReach
 from engine.model.configuration import AuditEntry
+from storage.audit.changes import NOTIFY
 from storage.audit.entries import entry_arrays, entry_columns, values
 from storage.database.bridge import Pool
 from storage.log.walk import Step, found, id_bounds, step_statement, stream, walk
@@ -33,6 +34,8 @@ _WRITE = f"""
 INSERT INTO audit_log ({entry_columns()})
 SELECT * FROM unnest({entry_arrays(1)})
 ON CONFLICT (workspace, id) DO NOTHING"""  # noqa: S608 - constants
+_WRITE_AND_TELL = f"""
+WITH written AS ({_WRITE} RETURNING id) SELECT {NOTIFY.format(kind="$12::text", id="$13::text")}"""
 
 
 class PostgresAudit:
@@ -72,9 +75,10 @@ class PostgresAudit:
         )
         return AuditPage([_entry(row) for row in rows], rest)
 
-    async def write(self, entry: AuditEntry) -> None:
-        """Add an entry; see the port."""
-        await self._pool.fetch(_WRITE, *([value] for value in values(entry)))
+    async def write(self, entry: AuditEntry, *, news: tuple[str, str] | None = None) -> None:
+        """Add an entry; see the ports."""
+        sql, told = (_WRITE, ()) if news is None else (_WRITE_AND_TELL, news)
+        await self._pool.fetch(sql, *([value] for value in values(entry)), *told)
 
     async def entry(self, reach: AuditReach, workspace: str, entry: str) -> AuditEntry | None:
         """Return one entry of a workspace; see the port."""

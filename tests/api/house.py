@@ -35,7 +35,7 @@ from engine.actors.reports import AT_REST, DestinationReport, Totals
 from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
 from engine.control.console import PURPOSE as CONSOLE
-from engine.control.console import ConsoleTokens, session_reader
+from engine.control.console import ConsoleCommands, ConsoleTokens, session_reader
 from engine.control.customers import CustomerCommands, QuotaCheck
 from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
@@ -440,7 +440,7 @@ class House:
             ),
             keys=self.keys,
             last_use=self.last_use,
-            console=self.console,
+            console=ConsoleCommands(self.console, PostgresAudit(self.bridge.pool), self.writer),
             sessions=SessionCommands(
                 Accounts(self.bridge.pool),
                 self.tokens,

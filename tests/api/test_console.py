@@ -2,15 +2,28 @@
 
 import gzip
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import trio
 
 from api.call import Answer
 from api.web import ASSETS, FOLDER, WebFiles
-from engine.control.console import CODE_PREFIX, CODE_TTL_S, PREFIX, TTL_S, ConsoleTokens
+from engine.control.console import (
+    CODE_PREFIX,
+    CODE_TTL_S,
+    ENDED,
+    PREFIX,
+    PURPOSE,
+    TTL_S,
+    ConsoleTokens,
+)
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
+from storage.audit.changes import Change, Changes
+from storage.database.bridge import Bridge
+from storage.encryption.secretbox import SecretBox
 from tests.api.house import House
 
 HTML = [(b"accept", b"text/html,*/*;q=0.8")]
@@ -103,6 +116,44 @@ async def test_a_session_has_the_rights_of_its_key_and_ends_with_it(
     assert (await visit("GET", "/destinations")).status == 200
     assert (await visit("DELETE", "/console/sessions", {})).status == 200
     assert (await visit("GET", "/destinations")).status == 401
+
+
+async def test_a_session_is_opened_and_ended_in_the_audit_log(house: House, tenant: Tenant) -> None:
+    api = await house.caller(await house.key(tenant))
+    key = (await api("GET", "/auth/context")).json["keyId"]
+    visit = await house.caller((await api("POST", "/console/sessions", {})).json["token"])
+    code = await house.caller(house.console.code(key, time.time()))
+    assert (await code("POST", "/console/sessions", {})).status == 201
+    assert (await visit("DELETE", "/console/sessions", {})).status == 200
+    items = (await api("GET", "/audit-logs?objectType=console_session")).json["items"]
+    assert [each["action"].partition(".")[2] for each in items] == ["delete", "create", "create"]
+    assert [each["changes"]["by"]["to"] for each in items[1:]] == ["LOGIN_CODE", "KEY"]
+    assert items[0]["objectId"] == items[2]["objectId"]
+    assert {each["actorId"] for each in items} == {key}
+
+
+async def test_the_end_of_a_session_is_told_to_the_other_nodes(
+    house: House, tenant: Tenant, bridge: Bridge
+) -> None:
+    api = await house.caller(await house.key(tenant))
+    token = (await api("POST", "/console/sessions", {})).json["token"]
+    visit = await house.caller(token)
+    there = ConsoleTokens(SecretBox([b"k" * 32]).derived(PURPOSE), house.models)  # of another node
+    assert there.credential(token.encode(), time.time()) is not None
+    heard = trio.Event()
+
+    async def hear(news: Sequence[Change]) -> None:
+        for change in news:
+            if change.kind == ENDED:
+                there.end(change.id)
+                heard.set()
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(Changes(bridge, hear, trio.lowlevel.checkpoint).run)
+        assert (await visit("DELETE", "/console/sessions", {})).status == 200
+        await heard.wait()
+        nursery.cancel_scope.cancel()
+    assert there.credential(token.encode(), time.time()) is None
 
 
 async def test_a_session_of_a_revoked_key_has_ended(house: House, tenant: Tenant) -> None:
