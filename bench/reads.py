@@ -50,7 +50,7 @@ def reads(
     service: Service, receiver: Receiver, *, deliveries: int, days: int, requests: int
 ) -> Figures:
     """Fill the tables, then measure each read."""
-    filled = _destinations(service, receiver)
+    filled = destinations(service, receiver)
     began = time.monotonic()
     fill(service.folder, filled, deliveries, days)
     filling_s = time.monotonic() - began
@@ -88,7 +88,8 @@ def reads(
     return figures
 
 
-def _destinations(service: Service, receiver: Receiver) -> Filled:
+def destinations(service: Service, receiver: Receiver) -> Filled:
+    """Make the destinations that a log is filled for."""
     made = [
         service.destination(f"{receiver.url}/hook/{number}", [f"bench.{number}"])
         for number in range(DESTINATIONS)

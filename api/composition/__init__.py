@@ -147,6 +147,7 @@ class Server(ControlParts):
             child("unrouted files", self.carrying.unrouted.run, restarts=ALWAYS),
             child("pressure", self.sharing.pressure.run, restarts=ALWAYS),
             child("housekeeping", self.housekeeping.run, restarts=ALWAYS),
+            child("summaries", self.summarising.run, restarts=ALWAYS),
             child("database", self._keep_database, restart=Restart.TRANSIENT),
             *self._peers(),
             child("operations", partial(operate, self), restart=Restart.TRANSIENT),

@@ -28,6 +28,7 @@ from storage.embedded.server import EmbeddedServer
 from storage.encryption.master_keys import KIND as MASTER_KEY
 from storage.encryption.secretbox import SecretBox
 from storage.log.partitions import Range
+from storage.log.summarising import Summarising
 from storage.retention.housekeeping import Housekeeping
 
 
@@ -65,6 +66,7 @@ class ControlParts(DeliveryParts):
             self.plans.names,
         )
         self.last_use = LastUse(self.tables.keys, now)
+        self.summarising = Summarising(bridge.pool, lambda: int(now() * 1000))
         self.housekeeping = Housekeeping(
             self.upkeep, self.plans.longest_retention_days, lambda: int(now() * 1000), self._covered
         )

@@ -33,7 +33,7 @@ from storage.configuration.customers import Accounts
 from storage.counters.analytics import PostgresAnalytics
 from storage.counters.environments import PostgresEnvironmentCounters
 from storage.counters.hours import Rollup
-from storage.database.profiles import LOG, LOG_READERS
+from storage.database.profiles import LOG, LOG_READERS, SEARCH, SEARCHERS
 from storage.dead_letters.listing import PostgresDeadLetterLog
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.log.deliveries import PostgresDeliveries
@@ -55,9 +55,10 @@ def services_of(
     """Return everything that the routes call."""
     models, tables, now = server.models, server.tables, server.clock.now
     pages = server.bridge.make_pool(LOG, LOG_READERS)
+    searchers = server.bridge.make_pool(SEARCH, SEARCHERS)
     visibility = Visibility(server.plans, now)
-    deliveries = VisibleDeliveries(PostgresDeliveries(pages), visibility)
-    events = VisibleEvents(PostgresEvents(pages), visibility)
+    deliveries = VisibleDeliveries(PostgresDeliveries(pages, searchers), visibility)
+    events = VisibleEvents(PostgresEvents(pages, searchers), visibility)
     rollup = Rollup(server.bridge.pool, now, server.background.spawn)
     jobs = PostgresJobs(server.bridge.pool)
     schemas = SchemaCommands(tables.schemas, server.writer)
@@ -95,7 +96,7 @@ def services_of(
         deliveries=DeliveryCommands(
             deliveries, server.directory, dead_letters, audit_log, server.writer
         ),
-        dead_letter_log=PostgresDeadLetterLog(pages),
+        dead_letter_log=PostgresDeadLetterLog(pages, searchers),
         replays=ReplayCommands(
             jobs, tables.destinations, server.writer, server.replays, visibility
         ),

@@ -40,6 +40,7 @@ _ALONE = {
     "unrouted files": "what is to be fetched is read from the store again",
     "pressure": "it measures anew",
     "housekeeping": "every run begins from what the store holds",
+    "summaries": "every run begins from what the store holds",
     "peers": "it holds nothing but its listener: links that it accepted are the door's",
     "operations": "it holds nothing but its listener",
     "certificate": "it looks at the files again; the certificate that was read last is the door's",

@@ -82,7 +82,8 @@ def _option(operation: Operation, field: str, schema: Any, types: Types) -> str:
     argument = argument_name(field)
     short = re.sub("(_external)?_id$", "", argument).replace("event_type", "type").replace("_", "-")
     given = [repr(operation.route.command.options.get(field, f"--{short}")), repr(argument)]
-    words = types.resolved(schema).get("enum")
+    repeated = schema.get("type") == "array"
+    words = types.resolved(schema["items"] if repeated else schema).get("enum")
     if words:
         given.append(f"words={tuple(words)!r}")
     elif schema.get("type") != "boolean":
@@ -90,6 +91,8 @@ def _option(operation: Operation, field: str, schema: Any, types: Types) -> str:
         given.append(f"metavar={_METAVARS.get(field, named)!r}")
     if schema.get("description"):
         given.append(f"help={_wrapped(schema['description'])}")
+    if repeated:
+        given.append("repeated=True")
     return f"Option({', '.join(given)})"
 
 

@@ -126,7 +126,7 @@ class Methods:
 
     def _chosen(self, operation: Operation) -> dict[str, str]:
         return {
-            argument_name(name): _or_none(self._types.argument(schema))
+            argument_name(name): _or_none(self._types.parameter(schema))
             for name, schema in operation.query.items()
             if name not in ("cursor", "limit")
         }
@@ -169,7 +169,8 @@ class Methods:
             positional.append(f"change: {self._types.field(operation.body)}")
         assert operation.route.client is not None
         for name, schema, required in fields:
-            argument, type_ = argument_name(name), self._types.argument(schema)
+            argument = argument_name(name)
+            type_ = (self._types.parameter if operation.query else self._types.argument)(schema)
             values.append(f'"{argument}": {argument}')
             if required:
                 positional.append(f"{argument}: {type_}")

@@ -24,6 +24,16 @@ class Types:
         instant, any sequence for a list, any mapping for an object."""
         return self._type(schema, argument=True)
 
+    def parameter(self, schema: Schema) -> str:
+        """Return the type of an argument that is sent in the query: of one that can be repeated, a value
+        or several."""
+        type_ = self.argument(schema)
+        return (
+            f"{self.argument(schema['items'])} | {type_}"
+            if schema.get("type") == "array"
+            else type_
+        )
+
     def item_of(self, schema: Schema) -> Schema | None:
         """Return the schema of a page's items; None for what is no page."""
         fields = self.resolved(schema).get("properties", {})

@@ -6,6 +6,8 @@ with nothing lost.
 
 - JSON in camelCase, UTF-8. Timestamps are ISO 8601 in UTC with milliseconds and `Z`; ids are UUIDv7.
 - A list is `{"items": [...], "nextCursor": ...}`, newest first. A cursor is opaque and good for its list.
+- A filter that is a list can be repeated (`status=FAILED&status=RETRYING`): what has any of its values
+  passes.
 - Unknown query parameters and unknown fields of a body are refused, by name. Ingestion alone ignores
   parameters that it does not know.
 - Every answer has `X-Request-Id` and the three `X-RateLimit-*` headers; every error is the same envelope.

@@ -8,7 +8,7 @@ from pydantic import Field
 from api import shapes
 from api.call import Call
 from api.pages import page, position
-from api.queries import PageQuery
+from api.queries import AnyOf, PageQuery, all_of
 from api.routes import READ, Command, Embed, Method, Route
 from api.shapes.observability import AuditEntry
 from engine.core.vocabulary import CredentialKind
@@ -36,10 +36,14 @@ Term = Annotated[str, Field(min_length=1, max_length=256)]
 class AuditQuery(PageQuery):
     """Filters of the audit log."""
 
-    action: Term | None = Field(None, description="An action, such as `destination.update`.")
-    object_type: Term | None = Field(None, description="A type of object, such as `destination`.")
-    object_id: Term | None = Field(None, description="The id of the object that was changed.")
-    actor_id: Term | None = Field(None, description="The id of a key, or what else acted.")
+    action: AnyOf[Term] | None = Field(None, description="An action, such as `destination.update`.")
+    object_type: AnyOf[Term] | None = Field(
+        None, description="A type of object, such as `destination`."
+    )
+    object_id: AnyOf[Term] | None = Field(
+        None, description="The id of the object that was changed."
+    )
+    actor_id: AnyOf[Term] | None = Field(None, description="The id of a key, or what else acted.")
     from_: Instant | None = Field(None, alias="from", description="Made at or after.")
     to: Instant | None = Field(None, description="Made before.")
 
@@ -73,10 +77,10 @@ async def listing(call: Call) -> shapes.Page[AuditEntry]:
     """List entries, newest first."""
     query = call.query_as(AuditQuery)
     which = AuditFilter(
-        action=query.action,
-        object_type=query.object_type,
-        object_id=query.object_id,
-        actor_id=query.actor_id,
+        actions=all_of(query.action),
+        object_types=all_of(query.object_type),
+        object_ids=all_of(query.object_id),
+        actor_ids=all_of(query.actor_id),
         from_ms=query.from_,
         to_ms=query.to,
     )

@@ -1,7 +1,6 @@
 """Deliveries: lists with all filters, and one with its attempts, its event and its request."""
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -9,9 +8,9 @@ import msgspec
 from api import shapes
 from api.call import Call
 from api.pages import PAGE_BYTES, cursor_of, fitting, ordinal, page, position, searched_page
-from api.queries import DeliveryQuery, ListQuery, PageQuery
+from api.queries import DeliveryQuery, ListQuery, PageQuery, all_of, any_of
 from api.resources.destinations import required
-from api.resources.events import counted
+from api.resources.events import counted, seen_customers
 from api.resources.events import detail_view as event_view
 from api.resources.sent import request_view
 from api.routes import READ, Command, Embed, Method, Route
@@ -24,7 +23,7 @@ from engine.core.vocabulary import (
     ErrorCategory,
     Priority,
 )
-from engine.log.delivery_log import AttemptEntry, DeliveryEntry, DeliveryFilter
+from engine.log.delivery_log import AttemptEntry, DeliveryEntry, DeliveryFilter, DeliveryPage
 from engine.log.waits import held_until
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
@@ -65,9 +64,7 @@ def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.Deli
     """Return a delivery as lists show it; `flying` are those in flight, which no row says. What waits for
     a retry is PENDING while its destination is DISABLED."""
     created_at = iso(created_at_ms(entry.id))
-    status = DeliveryStatus.DELIVERING if entry.id in flying else entry.status
-    if status is DeliveryStatus.RETRYING and _is_held(call, entry.destination):
-        status = DeliveryStatus.PENDING
+    status = DeliveryStatus.DELIVERING if entry.id in flying else _shown(call, entry)
     return {
         "id": entry.id,
         "eventId": entry.event,
@@ -89,6 +86,12 @@ def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.Deli
         "nextAttemptAt": _next_attempt(call, entry) if status is DeliveryStatus.RETRYING else None,
         "deliveredAt": iso_or_none(entry.delivered_at_ms),
     }
+
+
+def _shown(call: Call, entry: DeliveryEntry) -> DeliveryStatus:
+    """Return the status that callers see of a delivery that is not in flight."""
+    held = entry.status is DeliveryStatus.RETRYING and _is_held(call, entry.destination)
+    return DeliveryStatus.PENDING if held else entry.status
 
 
 def _next_attempt(call: Call, entry: DeliveryEntry) -> str | None:
@@ -126,29 +129,25 @@ def attempt_view(attempt: AttemptEntry) -> shapes.Attempt:
 async def listing(call: Call) -> shapes.Page[shapes.DeliveryItem]:
     """List an environment's deliveries."""
     query = call.query_as(DeliveryQuery)
-    customer = query.customer_external_id
-    if customer is not None and not call.sees_customer(customer):
-        position("/deliveries", call.number, query.cursor)
-        return page([], "/deliveries", call.number, None)
     which = DeliveryFilter(
-        event=query.event_id,
-        destinations=None if query.destination_id is None else (query.destination_id,),
+        events=all_of(query.event_id),
+        destinations=all_of(query.destination_id),
         from_ms=query.from_,
         to_ms=query.to,
         is_replay=query.is_replay,
-        error_category=_named(ErrorCategory, query.error_category),
-        priority=_named(Priority, query.priority),
-        dlq_status=_named(DlqStatus, query.dlq_status),
-        kind=_named(DeliveryKind, query.kind),
-        origin=_named(DeliveryOrigin, query.origin_kind),
-        event_type=query.event_type,
-        customer=query.customer_external_id,
-        response_status=query.response_status,
-        replay_job=query.replay_job_id,
+        error_categories=any_of(ErrorCategory, query.error_category),
+        priorities=any_of(Priority, query.priority),
+        dlq_statuses=any_of(DlqStatus, query.dlq_status),
+        kinds=any_of(DeliveryKind, query.kind),
+        origins=any_of(DeliveryOrigin, query.origin_kind),
+        event_types=all_of(query.event_type),
+        customers=seen_customers(call, query.customer_external_id),
+        response_statuses=all_of(query.response_status),
+        replay_jobs=all_of(query.replay_job_id),
         examine=query.examine,
     )
-    status = _named(DeliveryStatus, query.status)
-    return await _page(call, "/deliveries", which, query.cursor, query.limit, status)
+    statuses = any_of(DeliveryStatus, query.status)
+    return await _page(call, "/deliveries", which, query.cursor, query.limit, statuses)
 
 
 async def of_destination(call: Call) -> shapes.Page[shapes.DeliveryItem]:
@@ -170,7 +169,7 @@ async def of_event(call: Call) -> shapes.Page[shapes.DeliveryItem]:
     event = await call.services.event_log.event(call.number, identifier)
     if event is None or not call.sees_customer(event.entry.customer):
         raise Refusal("not_found", "no such event")
-    which = DeliveryFilter(event=identifier)
+    which = DeliveryFilter(events=(identifier,))
     return await _page(call, listing_name, which, query.cursor, query.limit)
 
 
@@ -180,37 +179,52 @@ async def _page(
     which: DeliveryFilter,
     cursor: str | None,
     limit: int,
-    status: DeliveryStatus | None = None,
+    statuses: tuple[DeliveryStatus, ...] | None = None,
 ) -> shapes.Page[shapes.DeliveryItem]:
     """Return a page. What is in flight is PENDING or RETRYING in its row, and shown as DELIVERING."""
     below = position(listing_name, call.number, cursor)
     which = await own(call, which)
-    directory = call.services.directory
-    if status is DeliveryStatus.DELIVERING:
-        which = msgspec.structs.replace(which, ids=tuple(directory.in_flight(call.number)))
-    elif status is not None:
-        held = _held(call, which) if status in UNSETTLED else ()
-        which = msgspec.structs.replace(which, status=status, held=held)
-    found = await call.services.delivery_log.deliveries(call.number, which, below, limit)
+    found = DeliveryPage([], None)
+    for each in _stored(call, which, statuses):
+        rows = await call.services.delivery_log.deliveries(call.number, each, below, limit)
+        found = found.merged(rows, limit)
     sent = flying(call, found.items)
-    if status is DeliveryStatus.DELIVERING:
-        shown = [entry for entry in found.items if entry.id in sent]
-    elif status in UNSETTLED:
-        shown = [entry for entry in found.items if entry.id not in sent]
-    else:
-        shown = found.items
+    shown = [
+        entry
+        for entry in found.items
+        if statuses is None
+        or (DeliveryStatus.DELIVERING if entry.id in sent else _shown(call, entry)) in statuses
+    ]
     items = [item_view(call, entry, sent) for entry in shown]
     return searched_page(items, listing_name, call.number, found.below, limit)
+
+
+def _stored(
+    call: Call, which: DeliveryFilter, statuses: tuple[DeliveryStatus, ...] | None
+) -> list[DeliveryFilter]:
+    """Return a filter as rows have it, for each list that its statuses are found in: no row says that a
+    delivery is in flight."""
+    if statuses is None:
+        return [which]
+    filters = []
+    rest = tuple(each for each in statuses if each is not DeliveryStatus.DELIVERING)
+    if rest:
+        held = _held(call, which) if any(each in UNSETTLED for each in rest) else ()
+        filters.append(msgspec.structs.replace(which, statuses=rest, held=held))
+    if len(rest) < len(statuses):
+        flying_now = tuple(call.services.directory.in_flight(call.number))
+        filters.append(msgspec.structs.replace(which, ids=flying_now))
+    return filters
 
 
 async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
     """Return what of a filter exists for the caller: in an embed session, deliveries to destinations of
     its customer. Few destinations are read by their index, more along the environment's."""
     customer = call.customer
-    if customer is None:
+    if customer is None or which.customers == ():
         return which
-    which = msgspec.structs.replace(which, customer=customer.external_id)
-    if which.event is not None or which.destinations is not None:
+    which = msgspec.structs.replace(which, customers=(customer.external_id,))
+    if which.events is not None or which.destinations is not None:
         return which
     records = await call.services.destination_store.page(
         call.number, tuple(DestinationStatus), customer.account, None, FEW + 1
@@ -293,10 +307,6 @@ async def get(call: Call) -> shapes.Delivery:
     }
 
 
-def _named(kind: Any, name: str | None) -> Any:
-    return None if name is None else kind[name]
-
-
 ROUTES = (
     Route(
         method="GET",
@@ -309,8 +319,9 @@ ROUTES = (
         ),
         client=Method("deliveries.list"),
         summary="List deliveries",
-        description="A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a "
-        "bounded number of deliveries is examined for each (`examine`). Such a page says `searchedTo`.",
+        description="A filter that is repeated passes what has any of its values. A page may hold fewer "
+        "than `limit`, even none, and still have a `nextCursor`: the time to look for what is rare is "
+        "bounded. Such a page says `searchedTo`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

@@ -10,7 +10,7 @@ from pydantic import Field
 from api import shapes
 from api.call import Call
 from api.pages import ordinal, page, position
-from api.queries import PageQuery
+from api.queries import AnyOf, PageQuery, all_of, any_of
 from api.resources.deliveries import item_view, own
 from api.resources.destinations import must_exist
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
@@ -75,10 +75,24 @@ class DlqQuery(PageQuery):
 
     from_: Instant | None = Field(None, alias="from", description="Dead at or after.")
     to: Instant | None = Field(None, description="Dead before.")
-    destination_id: Uuid | None = Field(None, description="Deliveries to this destination.")
-    event_type: EventType | None = Field(None, description="Deliveries of this event type.")
-    error_category: Word[ErrorCategory] | None = Field(None, description="Of the last attempt.")
-    signature: Signature | None = Field(None, description="Deliveries of this group.")
+    destination_id: AnyOf[Uuid] | None = Field(None, description="Deliveries to this destination.")
+    event_type: AnyOf[EventType] | None = Field(None, description="Deliveries of this event type.")
+    error_category: AnyOf[Word[ErrorCategory]] | None = Field(
+        None, description="Of the last attempt."
+    )
+    signature: AnyOf[Signature] | None = Field(None, description="Deliveries of this group.")
+
+    def which(self) -> DeliveryFilter:
+        """Return the filter."""
+        return DeliveryFilter(
+            destinations=all_of(self.destination_id),
+            dead_from_ms=self.from_,
+            dead_to_ms=self.to,
+            signatures=all_of(self.signature),
+            event_types=all_of(self.event_type),
+            error_categories=any_of(ErrorCategory, self.error_category),
+            dlq_statuses=(DlqStatus.IN_DLQ,),
+        )
 
 
 class DlqSelection(Document):
@@ -112,22 +126,17 @@ class DlqSelection(Document):
             )
         if self.from_ is not None and self.to is not None and self.from_ > self.to:
             raise invalid("from", "is after to")
-        which = filter_of(self)
-        return structs.replace(which, ids=None if ids is None else tuple(dict.fromkeys(ids)))
-
-
-def filter_of(given: DlqQuery | DlqSelection) -> DeliveryFilter:
-    """Return the filter that a query or a selection has."""
-    category = given.error_category
-    return DeliveryFilter(
-        destinations=None if given.destination_id is None else (given.destination_id,),
-        dead_from_ms=given.from_,
-        dead_to_ms=given.to,
-        signature=given.signature,
-        event_type=given.event_type,
-        error_category=None if category is None else ErrorCategory[category],
-        dlq_status=DlqStatus.IN_DLQ,
-    )
+        category = self.error_category
+        return DeliveryFilter(
+            ids=None if ids is None else tuple(dict.fromkeys(ids)),
+            destinations=None if self.destination_id is None else (self.destination_id,),
+            dead_from_ms=self.from_,
+            dead_to_ms=self.to,
+            signatures=None if self.signature is None else (self.signature,),
+            event_types=None if self.event_type is None else (self.event_type,),
+            error_categories=None if category is None else (ErrorCategory[category],),
+            dlq_statuses=(DlqStatus.IN_DLQ,),
+        )
 
 
 def entry_view(call: Call, entry: DeliveryEntry) -> DlqEntry:
@@ -145,7 +154,7 @@ async def listing(call: Call) -> shapes.Page[DlqEntry]:
     """List what is in the queue, the latest dead first."""
     query = call.query_as(DlqQuery)
     below = await _place(call, position(LISTING, call.number, query.cursor))
-    which = _visible(call, await own(call, filter_of(query)))
+    which = _visible(call, await own(call, query.which()))
     found = await call.services.dead_letter_log.page(call.number, which, below, query.limit)
     items = [entry_view(call, entry) for entry in found.items]
     return page(items, LISTING, call.number, found.below)
@@ -170,7 +179,7 @@ async def groups(call: Call) -> shapes.Page[DlqGroup]:
     """Group what is in the queue by what it died of."""
     query = call.query_as(DlqQuery)
     after = position(GROUPS, call.number, query.cursor)
-    which = _visible(call, await own(call, filter_of(query)))
+    which = _visible(call, await own(call, query.which()))
     found = await call.services.dead_letter_log.groups(call.number, which)
     start = 0 if after is None else UUID(after).int
     shown = found.items[start : start + query.limit]

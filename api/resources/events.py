@@ -6,8 +6,8 @@ import orjson
 
 from api import shapes
 from api.call import Call
-from api.pages import page, position, searched_page
-from api.queries import EventQuery
+from api.pages import position, searched_page
+from api.queries import EventQuery, all_of
 from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from engine.log.delivery_log import EventDetail, EventEntry, EventFilter
 from engine.model.errors import Refusal
@@ -26,6 +26,11 @@ COLUMNS = (
     ("EVENT TYPE", "eventType"),
 )
 LISTING = "/events"
+
+
+def seen_customers(call: Call, given: list[str] | None) -> tuple[str, ...] | None:
+    """Return those of the customers of a filter that exist for the caller; None for no filter."""
+    return None if given is None else tuple(each for each in given if call.sees_customer(each))
 
 
 async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None:
@@ -77,18 +82,17 @@ def _spliced(raw: bytes | None) -> orjson.Fragment | None:
 async def listing(call: Call) -> shapes.Page[shapes.EventItem]:
     """List events, newest first."""
     query = call.query_as(EventQuery)
-    if query.customer_external_id is not None and not call.sees_customer(
-        query.customer_external_id
-    ):
-        return page([], LISTING, call.number, None)
+    customers = seen_customers(call, query.customer_external_id)
+    if call.customer is not None and customers != ():
+        customers = (call.customer.external_id,)
     which = EventFilter(
         from_ms=query.from_,
         to_ms=query.to,
-        type=query.event_type,
-        customer=query.customer_external_id if call.customer is None else call.customer.external_id,
-        correlation_id=query.correlation_id,
-        request_id=query.request_id,
-        idempotency_key=query.idempotency_key,
+        types=all_of(query.event_type),
+        customers=customers,
+        correlation_ids=all_of(query.correlation_id),
+        request_ids=all_of(query.request_id),
+        idempotency_keys=all_of(query.idempotency_key),
         undelivered=query.undelivered,
         examine=query.examine,
     )

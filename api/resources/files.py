@@ -1,7 +1,5 @@
 """Files: uploaded in three forms, listed, shown, and read. `api.uploading` knows the forms."""
 
-from typing import Annotated
-
 import orjson
 from msgspec import structs
 from pydantic import Field
@@ -9,7 +7,7 @@ from pydantic import Field
 from api import shapes
 from api.call import Answer, Call
 from api.pages import page, position
-from api.queries import PageQuery
+from api.queries import AnyOf, PageQuery, Text, all_of, any_of
 from api.resources.content import (
     CONTENT_HEADERS,
     CONTENT_RESPONSES,
@@ -18,6 +16,7 @@ from api.resources.content import (
     UNSATISFIABLE,
     content_answer,
 )
+from api.resources.events import seen_customers
 from api.routes import ANY_TYPE, INGEST, JSON, READ, Command, Embed, Method, Route
 from api.shapes.files import FileItem, FileReceipt
 from api.uploading import MULTIPART, OVERHEAD_BYTES, UploadQuery, received
@@ -73,13 +72,13 @@ class FileQuery(PageQuery):
     """Filters of files."""
 
     environment: Word[Environment] | None = None
-    state: Word[FileState] | None = Field(
+    state: AnyOf[Word[FileState]] | None = Field(
         None, description="PENDING files wait to be fetched from their URL."
     )
-    purpose: Word[FilePurpose] | None = Field(None, description="An ATTACHMENT came with an event.")
-    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        None, description="Files of this customer."
+    purpose: AnyOf[Word[FilePurpose]] | None = Field(
+        None, description="An ATTACHMENT came with an event."
     )
+    customer_external_id: AnyOf[Text] | None = Field(None, description="Files of this customer.")
     from_: Instant | None = Field(None, alias="from", description="Created at or after.")
     to: Instant | None = Field(None, description="Created before.")
 
@@ -88,9 +87,9 @@ class FileQuery(PageQuery):
         return FileFilter(
             from_ms=self.from_,
             to_ms=self.to,
-            state=None if self.state is None else FileState[self.state],
-            purpose=None if self.purpose is None else FilePurpose[self.purpose],
-            customer=self.customer_external_id,
+            states=any_of(FileState, self.state),
+            purposes=any_of(FilePurpose, self.purpose),
+            customers=all_of(self.customer_external_id),
         )
 
 
@@ -142,9 +141,9 @@ async def listing(call: Call) -> shapes.Page[FileItem]:
     below = position(LISTING, call.number, query.cursor)
     which = query.which()
     if call.customer is not None:
-        if not call.sees_customer(which.customer or call.customer.external_id):
+        if seen_customers(call, query.customer_external_id) == ():
             return page([], LISTING, call.number, None)
-        which = structs.replace(which, customer=call.customer.external_id)
+        which = structs.replace(which, customers=(call.customer.external_id,))
     found = await call.services.files.library.page(call.number, which, below, query.limit)
     items = [view(call, file) for file in found.items]
     return page(items, LISTING, call.number, found.below)

@@ -7,7 +7,7 @@ from pydantic import Field
 from api import shapes
 from api.call import Call
 from api.pages import page, portioned_page, position
-from api.queries import PageQuery
+from api.queries import AnyOf, PageQuery, any_of
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes.replays import ReplayJob as ReplayJobShape
 from api.shapes.replays import ReplayJobDetail, ReplayProgress
@@ -50,8 +50,8 @@ EXAMPLE = {
 class ReplayQuery(PageQuery):
     """Filters of replay jobs."""
 
-    status: Word[ReplayStatus] | None = None
-    kind: Word[JobKind] | None = None
+    status: AnyOf[Word[ReplayStatus]] | None = None
+    kind: AnyOf[Word[JobKind]] | None = None
     customer_account_id: Uuid | None = Field(None, description="Jobs of this account.")
 
 
@@ -106,8 +106,8 @@ async def listing(call: Call) -> shapes.Page[ReplayJobShape]:
     """List jobs, newest first."""
     query = call.query_as(ReplayQuery)
     below = position(LISTING, call.number, query.cursor)
-    status = None if query.status is None else ReplayStatus[query.status]
-    kind = None if query.kind is None else JobKind[query.kind]
+    statuses = any_of(ReplayStatus, query.status)
+    kinds = any_of(JobKind, query.kind)
     account = query.customer_account_id
     if account is not None and not call.sees(account):
         return page([], LISTING, call.number, None)
@@ -116,7 +116,7 @@ async def listing(call: Call) -> shapes.Page[ReplayJobShape]:
 
     async def take(below: str | None, limit: int) -> Sequence[ReplayJob]:
         return await call.services.replay_store.page(
-            call.number, status, account, below, limit, kind
+            call.number, statuses, account, below, limit, kinds
         )
 
     async def views(jobs: Sequence[ReplayJob]) -> list[ReplayJobShape]:

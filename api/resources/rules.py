@@ -7,7 +7,7 @@ from typing import Any
 from api import shapes
 from api.call import Call
 from api.pages import portioned_page, position
-from api.queries import RuleQuery
+from api.queries import RuleQuery, all_of
 from api.resources import preview
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes.rules import RULE_EXAMPLE, RoutingRule
@@ -81,7 +81,7 @@ async def listing(call: Call) -> shapes.Page[RoutingRule]:
 
     async def take(below: str | None, limit: int) -> Sequence[RuleModel]:
         return await call.services.rule_store.page(
-            call.number, query.destination_id, query.enabled, below, limit, account
+            call.number, all_of(query.destination_id), query.enabled, below, limit, account
         )
 
     return await portioned_page(

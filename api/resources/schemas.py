@@ -1,13 +1,13 @@
 """Event schemas: all operations."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
 from pydantic import Field
 
 from api.call import Call
 from api.pages import PAGE_BYTES, page, position
-from api.queries import ListQuery, PageQuery
+from api.queries import AnyOf, ListQuery, PageQuery, Text, all_of, any_of
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes import Page
 from api.shapes.schemas import InferredSchema, SchemaVersion
@@ -56,10 +56,8 @@ EXAMPLE = {
 class SchemaQuery(PageQuery):
     """Filters of schema versions."""
 
-    event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        None, description="Versions of this event type."
-    )
-    status: Word[SchemaStatus] | None = None
+    event_type: AnyOf[Text] | None = Field(None, description="Versions of this event type.")
+    status: AnyOf[Word[SchemaStatus]] | None = None
 
 
 def view(call: Call, schema: SchemaRecord) -> SchemaVersion:
@@ -97,8 +95,9 @@ async def create(call: Call) -> SchemaVersion:
 async def listing(call: Call) -> Page[SchemaVersion]:
     """List versions, newest first."""
     query = call.query_as(SchemaQuery)
-    status = None if query.status is None else SchemaStatus[query.status]
-    which = SchemaFilter(event_type=query.event_type, status=status)
+    which = SchemaFilter(
+        event_types=all_of(query.event_type), statuses=any_of(SchemaStatus, query.status)
+    )
     return await _page(call, LISTING, which, query.cursor, query.limit)
 
 
@@ -107,7 +106,7 @@ async def versions(call: Call) -> Page[SchemaVersion]:
     query = call.query_as(ListQuery)
     event_type = _event_type(call)
     listed = f"/schemas/types/{event_type}/versions"
-    which = SchemaFilter(event_type=event_type)
+    which = SchemaFilter(event_types=(event_type,))
     return await _page(call, listed, which, query.cursor, query.limit)
 
 

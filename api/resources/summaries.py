@@ -14,7 +14,7 @@ from pydantic import Field
 from api import shapes
 from api.call import Call
 from api.pages import page, position
-from api.queries import PageQuery
+from api.queries import AnyOf, PageQuery, Text
 from api.resources.counts import outcome_counts, own_destinations
 from api.resources.destinations import view
 from api.resources.health import health_view
@@ -65,10 +65,10 @@ class SummaryQuery(PageQuery):
     name: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
         None, description="A part of the name, in capitals or not."
     )
-    state: Word[HealthState] | None = Field(
+    state: AnyOf[Word[HealthState]] | None = Field(
         None, description="Destinations whose health has this state."
     )
-    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+    customer_external_id: AnyOf[Text] | None = Field(
         None, description="Destinations of this customer."
     )
     sort: Sort = Field("trouble", description="`pending`: the longest queues first.")
@@ -88,12 +88,15 @@ def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
 def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bool]:
     """Return the filter that a query has."""
     part = None if query.name is None else query.name.casefold()
+    states, customers = query.state, query.customer_external_id
 
     def passes(each: Destination) -> bool:
         return (
             (part is None or part in each.name.casefold())
-            and query.customer_external_id in (None, each.customer)
-            and query.state in (None, (survey.get(each.id) or at_rest(each.status)).state.name)
+            and (customers is None or each.customer in customers)
+            and (
+                states is None or (survey.get(each.id) or at_rest(each.status)).state.name in states
+            )
         )
 
     return passes

@@ -12,6 +12,7 @@ from bench.isolation import BAR, Neighbourhood, isolation
 from bench.kills import kills
 from bench.posting import load
 from bench.producer import EVENTS_A_SECOND, MANY_OVER_ONE, MICROS_AN_EVENT, producer
+from bench.rare import BAR_MS, rare
 from bench.reads import reads
 from bench.recovery import recovery
 from bench.replays import replay
@@ -183,6 +184,16 @@ PROGRAMS: dict[str, Scenario] = {
             {"deliveries": 400, "days": 1, "requests": 2},
             better={"worstTimesLivez": "less", "worstViewTimesLivez": "less"},
             minutes=4.0,
+        ),
+        program(
+            "rare",
+            "the first page of every filtered list, for a value that twenty rows have",
+            rare,
+            {"deliveries": 10_000_000, "days": 29, "requests": 40},
+            {"deliveries": 2_000, "days": 1, "requests": 1},
+            better={"worstP95Ms": "less"},
+            bars={"worstP95Ms": {"atMost": BAR_MS}},
+            minutes=6.0,
         ),
         program(
             "features",

@@ -73,7 +73,7 @@ class ErasureCommands:
             waiting = [each for each in entries if each.status in _WAITING]
             dead = [each.id for each in entries if each.dlq_status is DlqStatus.IN_DLQ]
             if dead:
-                which = DeliveryFilter(ids=tuple(dead), dlq_status=DlqStatus.IN_DLQ)
+                which = DeliveryFilter(ids=tuple(dead), dlq_statuses=(DlqStatus.IN_DLQ,))
                 await self._dead_letters.discard_all(actor, environment, which, {"eventId": event})
             elif not waiting:
                 await written(self._store.erase(environment, event, self._writer.now_ms(), audit))
@@ -100,7 +100,7 @@ class ErasureCommands:
         below: str | None = None
         while True:
             page = await self._deliveries.deliveries(
-                environment, DeliveryFilter(event=event), below, PAGE
+                environment, DeliveryFilter(events=(event,)), below, PAGE
             )
             entries += page.items
             below = page.below

@@ -84,7 +84,7 @@ class Inference:
 
     async def _sample(self, environment: int, draft: InferenceDraft) -> list[bytes]:
         """Return the payloads of a type's newest events, from a bounded part of the log."""
-        which = EventFilter(type=draft.event_type, from_ms=draft.from_)
+        which = EventFilter(types=(draft.event_type,), from_ms=draft.from_)
         found: list[str] = []
         below: str | None = None
         for _ in range(EXAMINED_PAGES):

@@ -244,7 +244,7 @@ class RuleStore(Protocol):
     async def page(
         self,
         environment: int,
-        destination: str | None,
+        destinations: Sequence[str] | None,
         enabled: bool | None,
         before: str | None,
         limit: int,

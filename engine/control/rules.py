@@ -128,7 +128,7 @@ class RuleCommands:
         """
 
         async def work() -> bool:
-            rules = await self._store.page(environment, destination, None, None, AT_ONCE)
+            rules = await self._store.page(environment, (destination,), None, None, AT_ONCE)
             if not rules:
                 return False
             entries = [

@@ -39,8 +39,8 @@ class DeadGroups(Struct, frozen=True):
 
 
 class DeadLetterLog(Protocol):
-    """Reads of the queue. Of a filter count the destinations, customer, event type, error category,
-    signature, instants of death, and `from_ms`."""
+    """Reads of the queue. Of a filter count the destinations, customers, event types, error
+    categories, signatures, instants of death, and `from_ms`."""
 
     async def page(
         self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int

@@ -167,33 +167,32 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     """A filter of a list of deliveries; None selects all.
 
     The instants are milliseconds on the time of creation, `from_ms` inclusive, `to_ms` exclusive.
-    `destinations` and `ids` select any of theirs, an empty tuple nothing.
+    Tuples select what has any of their values, an empty tuple nothing.
     """
 
-    event: str | None = None
+    events: tuple[str, ...] | None = None
     destinations: tuple[str, ...] | None = None
     ids: tuple[str, ...] | None = None
-    status: DeliveryStatus | None = None  # as stored (but see `held`): never DELIVERING
-    held: tuple[
-        str, ...
-    ] = ()  # destinations that are DISABLED: their RETRYING deliveries are shown as PENDING
+    # As stored (but see `held`): never DELIVERING.
+    statuses: tuple[DeliveryStatus, ...] | None = None
+    # Destinations that are DISABLED: their RETRYING deliveries are shown as PENDING.
+    held: tuple[str, ...] = ()
     from_ms: int | None = None
     to_ms: int | None = None
     is_replay: bool | None = None
-    error_category: ErrorCategory | None = None
-    priority: Priority | None = None
-    dlq_status: DlqStatus | None = None
-    kind: DeliveryKind | None = None
-    origin: DeliveryOrigin | None = None
-    event_type: str | None = None
-    customer: str | None = None  # of the destination
-    replay_job: str | None = None
-    dead_from_ms: int | None = (
-        None  # instants of death, for the dead-letter queue alone, as `signature`
-    )
+    error_categories: tuple[ErrorCategory, ...] | None = None
+    priorities: tuple[Priority, ...] | None = None
+    dlq_statuses: tuple[DlqStatus, ...] | None = None
+    kinds: tuple[DeliveryKind, ...] | None = None
+    origins: tuple[DeliveryOrigin, ...] | None = None
+    event_types: tuple[str, ...] | None = None
+    customers: tuple[str, ...] | None = None  # of the destination
+    replay_jobs: tuple[str, ...] | None = None
+    # Instants of death, for the dead-letter queue alone, as `signatures`.
+    dead_from_ms: int | None = None
     dead_to_ms: int | None = None
-    signature: str | None = None  # `engine.log.dead_letters.DeadGroup`
-    response_status: int | None = None
+    signatures: tuple[str, ...] | None = None  # `engine.log.dead_letters.DeadGroup`
+    response_statuses: tuple[int, ...] | None = None
     examine: int | None = None  # rows to look at for a page; None: as many as by default
 
 
@@ -202,12 +201,12 @@ class EventFilter(Struct, frozen=True, kw_only=True):
 
     from_ms: int | None = None
     to_ms: int | None = None
-    type: str | None = None
-    customer: str | None = None
+    types: tuple[str, ...] | None = None
+    customers: tuple[str, ...] | None = None
     origin: Origin | None = None
-    correlation_id: str | None = None
-    request_id: str | None = None
-    idempotency_key: str | None = None
+    correlation_ids: tuple[str, ...] | None = None
+    request_ids: tuple[str, ...] | None = None
+    idempotency_keys: tuple[str, ...] | None = None
     undelivered: bool | None = None  # whether it had no deliveries from the first
     examine: int | None = None
 
@@ -218,6 +217,15 @@ class DeliveryPage(Struct, frozen=True):
 
     items: list[DeliveryEntry]
     below: str | None
+
+    def merged(self, other: "DeliveryPage", limit: int) -> "DeliveryPage":
+        """Return the page of what is on either, at most `limit` deliveries, each of them once."""
+        floor = max(self.below or "", other.below or "")  # below it one of the two can have more
+        both = {entry.id: entry for entry in (*self.items, *other.items) if entry.id >= floor}
+        ids = sorted(both, reverse=True)
+        shown = ids[:limit]
+        below = shown[-1] if len(ids) > limit else floor or None
+        return DeliveryPage([both[each] for each in shown], below)
 
 
 class EventPage(Struct, frozen=True):

@@ -144,10 +144,10 @@ class Troubles(Protocol):
 class AuditFilter(Struct, frozen=True, kw_only=True):
     """A filter of a list of entries; None selects all. Instants are ms since the epoch."""
 
-    action: str | None = None
-    object_type: str | None = None
-    object_id: str | None = None
-    actor_id: str | None = None
+    actions: tuple[str, ...] | None = None
+    object_types: tuple[str, ...] | None = None
+    object_ids: tuple[str, ...] | None = None
+    actor_ids: tuple[str, ...] | None = None
     from_ms: int | None = None
     to_ms: int | None = None
 

@@ -29,11 +29,12 @@ def read(model: type[Model], document: Mapping[str, Any]) -> Model:
         raise refusal_of(error) from None
 
 
-def refusal_of(error: ValidationError, unknown: str = UNKNOWN) -> Refusal:
-    """Return a validation error as a refusal; `unknown` are the words for an unknown field."""
+def refusal_of(error: ValidationError, unknown: str = UNKNOWN, depth: int | None = None) -> Refusal:
+    """Return a validation error as a refusal; `unknown` are the words for an unknown field. `depth`: so
+    many steps of a place are told, by default all."""
     details = tuple(
         Detail(
-            place("", entry["loc"]),
+            place("", entry["loc"][:depth]),
             unknown
             if entry["type"] == "extra_forbidden"
             else of_pydantic(entry["type"], entry["msg"], entry.get("ctx", {})),

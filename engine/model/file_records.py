@@ -61,9 +61,9 @@ class FileFilter(Struct, frozen=True, kw_only=True):
 
     from_ms: int | None = None
     to_ms: int | None = None
-    state: FileState | None = None
-    purpose: FilePurpose | None = None
-    customer: str | None = None
+    states: tuple[FileState, ...] | None = None
+    purposes: tuple[FilePurpose, ...] | None = None
+    customers: tuple[str, ...] | None = None
 
 
 class FilePage(Struct, frozen=True):

@@ -147,11 +147,11 @@ class JobStore(Protocol):
     async def page(
         self,
         environment: int,
-        status: ReplayStatus | None,
+        statuses: Sequence[ReplayStatus] | None,
         account: str | None,
         below: str | None,
         limit: int,
-        kind: JobKind | None = None,
+        kinds: Sequence[JobKind] | None = None,
     ) -> list[ReplayJob]:
         """Return jobs with an id below `below`, newest first."""
 

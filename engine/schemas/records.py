@@ -41,8 +41,8 @@ class SchemaRecord(Struct, frozen=True, kw_only=True):
 class SchemaFilter(Struct, frozen=True, kw_only=True):
     """A filter of a list of versions; None selects all."""
 
-    event_type: str | None = None
-    status: SchemaStatus | None = None
+    event_types: tuple[str, ...] | None = None
+    statuses: tuple[SchemaStatus, ...] | None = None
 
 
 class SchemaPage(Struct, frozen=True):

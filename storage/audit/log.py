@@ -15,14 +15,19 @@ _COLUMNS = """
     d.id::text AS id, d.workspace::text AS workspace, d.environment, d.action, d.object_type,
     d.object_id, d.actor_type, d.actor_id, d.request_id, d.changes, d.previous_fingerprint"""
 # From the rarest to the most common: the first that is given names the index, the rows tell the rest.
-_BY_RARITY = ("object_id", "actor_id", "action", "object_type")
+_BY_RARITY = (
+    ("object_id", "object_ids"),
+    ("actor_id", "actor_ids"),
+    ("action", "actions"),
+    ("object_type", "object_types"),
+)
 _ENTRY = f"""
 SELECT {_COLUMNS} FROM audit_log d
 WHERE d.workspace = $1::uuid AND d.id = $2::uuid
   AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
 # What concerns a workspace as a whole is little: one stream, whatever is filtered by.
 _OF_WORKSPACE = """
-    SELECT 1 AS stream, x.* FROM (
+    SELECT NULL AS stream, x.* FROM (
         SELECT d.* FROM audit_log d
         WHERE d.workspace = $6::uuid AND d.environment IS NULL AND d.id >= $2 AND d.id < $3{only}
         ORDER BY d.id DESC LIMIT $4
@@ -49,16 +54,25 @@ class PostgresAudit:
     ) -> AuditPage:
         """Return a page of entries; see the port."""
         given = [
-            (name, value) for name in _BY_RARITY if (value := getattr(which, name)) is not None
+            (column, list(values))
+            for column, name in _BY_RARITY
+            if (values := getattr(which, name)) is not None
         ]
-        conditions = [f" AND d.{name} = ${place}::text" for place, (name, _) in enumerate(given, 7)]
-        served = "".join(conditions[:1])
-        streams = [stream("audit_log", only=served)]
+        conditions = [
+            f" AND d.{column} = ANY(${place}::text[])" for place, (column, _) in enumerate(given, 7)
+        ]
+        # The parameter is there all the same.
+        only = "" if reach.workspace is not None else " AND $6::uuid IS NULL"
+        streams = [stream("audit_log", only=only)]
+        number = 1
+        if given:  # a stream of the index for each value
+            column, values = given[0]
+            number = len(values)
+            only = f" AND d.{column} = s.given{only}"
+            source = "unnest($7::text[]) s (given)"
+            streams = [stream("audit_log", only=only, source=source, key="s.given")]
         if reach.workspace is not None:
-            streams.append(_OF_WORKSPACE.format(only=served))
-        else:  # the parameter is there all the same
-            served += " AND $6::uuid IS NULL"
-            streams = [stream("audit_log", only=served)]
+            streams.append(_OF_WORKSPACE.format(only="".join(conditions[:1])))
         sql = step_statement(streams, _COLUMNS, "".join(conditions[1:]).replace("d.", ""))
         low, high = id_bounds(which.from_ms, which.to_ms, below)
         arguments = (reach.workspace, *(value for _, value in given))
@@ -70,8 +84,9 @@ class PostgresAudit:
                 )
             )
 
+        number += len(streams) - 1
         rows, rest = await walk(
-            take, low, high, limit, streams=len(streams), filtered=len(given) > 1, by_days=False
+            take, low, high, limit, streams=number, filtered=len(given) > 1, by_days=False
         )
         return AuditPage([_entry(row) for row in rows], rest)
 

@@ -124,7 +124,7 @@ _LEFT_BEHIND = """
 _PAGE = (
     SELECT_RULES  # noqa: S608 - made of constants only
     + """
-    WHERE environment = $1 AND ($2::uuid IS NULL OR destination = $2::uuid)
+    WHERE environment = $1 AND ($2::uuid[] IS NULL OR destination = ANY($2::uuid[]))
       AND ($3::boolean IS NULL OR enabled = $3::boolean)
       AND ($4::uuid IS NULL OR id < $4::uuid)
       AND ($6::uuid IS NULL OR destination IN (
@@ -273,16 +273,15 @@ class Rules:
     async def page(
         self,
         environment: int,
-        destination: str | None,
+        destinations: Sequence[str] | None,
         enabled: bool | None,
         before: str | None,
         limit: int,
         account: str | None = None,
     ) -> list[RuleModel]:
         """Return rules with an id below `before`, newest first."""
-        rows = await self._pool.fetch(
-            _PAGE, environment, destination, enabled, before, limit, account
-        )
+        named = None if destinations is None else list(destinations)
+        rows = await self._pool.fetch(_PAGE, environment, named, enabled, before, limit, account)
         return [rule_record(row) for row in rows]
 
 

@@ -82,13 +82,10 @@ _PAGE = f"""
                sum(octet_length(p.document) + coalesce(octet_length(p.example), 0))
                    OVER (ORDER BY p.id DESC) AS bytes
         FROM ({_SELECT}
-            WHERE s.environment = $1 AND ($2::text IS NULL OR s.event_type = $2::text)
+            WHERE s.environment = $1 AND ($2::text[] IS NULL OR s.event_type = ANY($2::text[]))
               AND ($4::uuid IS NULL OR s.id < $4::uuid)
-              AND CASE $3::text WHEN 'ACTIVE' THEN t.active = s.id
-                  WHEN 'DRAFT' THEN s.activated_at_ms IS NULL
-                  WHEN 'DEPRECATED' THEN
-                      s.activated_at_ms IS NOT NULL AND t.active IS DISTINCT FROM s.id
-                  ELSE true END
+              AND ($3::text[] IS NULL OR CASE WHEN t.active = s.id THEN 'ACTIVE'
+                  WHEN s.activated_at_ms IS NULL THEN 'DRAFT' ELSE 'DEPRECATED' END = ANY($3::text[]))
             ORDER BY s.id DESC LIMIT $5::bigint + 1
         ) p
     ) e WHERE number <= $5::bigint AND (bytes <= $6::bigint OR number = 1)
@@ -181,10 +178,9 @@ class Schemas:
         self, environment: int, which: SchemaFilter, before: str | None, limit: int, max_bytes: int
     ) -> SchemaPage:
         """Return versions with an id below `before`, newest first; see the port."""
-        status = None if which.status is None else which.status.name
-        rows = await self._pool.fetch(
-            _PAGE, environment, which.event_type, status, before, limit, max_bytes
-        )
+        types = None if which.event_types is None else list(which.event_types)
+        statuses = None if which.statuses is None else [each.name for each in which.statuses]
+        rows = await self._pool.fetch(_PAGE, environment, types, statuses, before, limit, max_bytes)
         more = bool(rows) and rows[0]["found"] > len(rows)
         return SchemaPage([_record(row) for row in rows], rows[-1]["id"] if more else None)
 

@@ -89,6 +89,22 @@ LOG = Profile(
     },
 )
 LOG_READERS = 4  # pages take some milliseconds each
+# Searches of the delivery log for what is rare. The planner chooses among indexes by the values that are
+# asked for. It must not read rows in order until enough have passed: that would read them all.
+SEARCH = Profile(
+    "search",
+    statement_timeout_s=0.1,  # 10 ms find what 20 of 10,000,000 rows have; more time finds what is common
+    command_timeout_s=3.0,
+    lean=True,
+    settings={
+        "plan_cache_mode": "force_custom_plan",
+        "enable_seqscan": "off",
+        "enable_indexscan": "off",
+        "enable_indexonlyscan": "off",
+        "max_parallel_workers_per_gather": "0",
+    },
+)
+SEARCHERS = 2  # so that searches of all tenants use two of the database's processors at most
 # Migrations and partitions: may rewrite a table, but must not queue others behind a lock for long.
 UPKEEP = Profile(
     "upkeep",

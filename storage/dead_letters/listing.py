@@ -1,5 +1,6 @@
 """The dead-letter queue as callers read it: pages and groups, the latest death first."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -7,16 +8,19 @@ import msgspec
 
 from engine.log.dead_letters import DeadGroup, DeadGroups, DeadPosition
 from engine.log.delivery_log import DeliveryFilter, DeliveryPage
+from engine.ports import TooSlowError
 from storage.database.bridge import Pool
 from storage.database.plan_refresh import KNOWN
 from storage.dead_letters.matching import SIGNATURE, conditions, left_to_rows
 from storage.log.entries import ENTRY_COLUMNS, delivery_entry
+from storage.log.searching import SCATTERED
 from storage.log.walk import HIGHEST, LOWEST, id_bounds
 
 EXAMINED = 2_000  # rows that one page looks at: some 5 ms
 GROUPED = 20_000  # rows that are grouped: some 150 ms, mostly for their signatures
 TYPES = 10  # event types that a group names
 _END_MS = (1 << 63) - 1
+_SUMMARISED = {"event_types", "error_categories", "customers"}  # what a search has an index for
 
 # $1 environment, $2 lowest id, $3 and $4 the place to stay below, $5 earliest death, $6 rows to look at.
 # As in `walk.stream`, the order says which index is followed.
@@ -33,14 +37,24 @@ _OF_ONE = f"""
     ORDER BY d.destination DESC, d.dead_lettered_at_ms DESC, d.id DESC LIMIT $6::integer"""  # noqa: S608 - constants
 _PAGE = """
 WITH examined AS MATERIALIZED ({rows})
-SELECT {columns}, ends.number AS examined, ends.last::text AS bottom
+SELECT {columns}, ends.number AS examined, ends.last::text AS bottom, ends.last_ms AS bottom_ms
 FROM (
-    SELECT count(*) AS number, (array_agg(id ORDER BY dead_lettered_at_ms, id))[1] AS last FROM examined
+    SELECT count(*) AS number, (array_agg(id ORDER BY dead_lettered_at_ms, id))[1] AS last,
+           min(dead_lettered_at_ms) AS last_ms
+    FROM examined
 ) ends LEFT JOIN LATERAL (
     SELECT * FROM examined WHERE true{matches}
     ORDER BY dead_lettered_at_ms DESC, id DESC LIMIT {limit}
 ) d ON true
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC"""
+# What is rare among many dead is searched for among all deliveries, as `storage.log.searching` says; $6
+# rows wanted. `+ 0` keeps the planner from reading all that is dead, whose number it estimates too low.
+_SEARCH = f"""
+SELECT {ENTRY_COLUMNS} FROM deliveries d
+WHERE d.environment = $1::integer AND d.trouble + 0 = 3 AND d.id >= $2::uuid
+  AND (d.dead_lettered_at_ms, d.id) < ($3::bigint, $4::uuid)
+  AND d.dead_lettered_at_ms >= $5::bigint{{matches}}
+ORDER BY d.dead_lettered_at_ms DESC, d.id DESC LIMIT $6::integer"""  # noqa: S608 - constants
 _GROUPS = """
 WITH examined AS MATERIALIZED ({rows}),
 grouped AS (
@@ -69,6 +83,12 @@ def page_statement(one: bool, names: tuple[str, ...]) -> str:
 
 
 @lru_cache(KNOWN)
+def search_statement(names: tuple[str, ...]) -> str:
+    """Return the text of a search."""
+    return _SEARCH.format(matches=conditions(names, 7))
+
+
+@lru_cache(KNOWN)
 def groups_statement(one: bool, names: tuple[str, ...]) -> str:
     """Return the text that groups."""
     return _GROUPS.format(
@@ -82,8 +102,10 @@ def groups_statement(one: bool, names: tuple[str, ...]) -> str:
 class PostgresDeadLetterLog:
     """`engine.log.dead_letters.DeadLetterLog` on the pool."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
+        """`searchers`: connections of the profile SEARCH. None: pages are read in order alone."""
         self._pool = pool
+        self._searchers = searchers
 
     async def page(
         self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int
@@ -92,18 +114,39 @@ class PostgresDeadLetterLog:
         if which.destinations == ():
             return DeliveryPage([], None)
         one, left = _way(which)
-        look_at = EXAMINED if left else limit + 1
+        searchers = self._searchers if _SUMMARISED & left.keys() else None
+        look_at = limit + 1
+        if left:
+            look_at = EXAMINED if searchers is None else SCATTERED
         arguments = _arguments(environment, which, below, look_at, one=one)
         rows = await self._pool.fetch(
             page_statement(one, tuple(left)), *arguments, *left.values(), limit + 1
         )
-        shown = [
-            delivery_entry(_without_ends(row)) for row in rows[:limit] if row["id"] is not None
-        ]
-        if len(rows) > limit:
+        bottom = None
+        if len(rows) <= limit and rows and rows[0]["examined"] == look_at:
+            bottom = DeadPosition(rows[0]["bottom_ms"], rows[0]["bottom"])
+        found = [row for row in rows if row["id"] is not None]
+        if bottom is not None and searchers is not None:
+            wanted = limit - len(found) + 1
+            try:
+                found += await self._search(searchers, environment, which, bottom, wanted)
+            except TooSlowError:
+                pass  # the page ends where it was read in order
+            else:
+                bottom = None
+        shown = [delivery_entry(_without_ends(row)) for row in found[:limit]]
+        if len(found) > limit:
             return DeliveryPage(shown, shown[-1].id)
-        cut = bool(rows) and rows[0]["examined"] == look_at
-        return DeliveryPage(shown, rows[0]["bottom"] if cut else None)
+        return DeliveryPage(shown, None if bottom is None else bottom.id)
+
+    @staticmethod
+    async def _search(
+        searchers: Pool, environment: int, which: DeliveryFilter, below: DeadPosition, wanted: int
+    ) -> Sequence[Any]:
+        """Return the latest dead below a place that pass. Raises TooSlowError."""
+        given = left_to_rows(which, {"dead_from_ms", "dead_to_ms"})
+        arguments = _arguments(environment, which, below, wanted, one=False)
+        return await searchers.fetch(search_statement(tuple(given)), *arguments, *given.values())
 
     async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:
         """Return the groups of the latest dead; see the port."""
@@ -147,7 +190,8 @@ def _arguments(
 
 def _without_ends(row: Any) -> dict[str, Any]:
     fields = dict(row)
-    del fields["examined"], fields["bottom"]
+    for name in ("examined", "bottom", "bottom_ms"):
+        fields.pop(name, None)
     return fields
 
 

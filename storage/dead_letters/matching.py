@@ -12,10 +12,10 @@ SIGNATURE = """md5(concat_ws('|', destination, coalesce(error_category::text, '-
         '[0-9]+', '#', 'g')))"""
 _CONDITIONS = {
     "destinations": "destination = ANY({value}::uuid[])",
-    "customer": "customer = {value}::text",
-    "event_type": "event_type = {value}::text",
-    "error_category": "error_category = {value}::smallint",
-    "signature": SIGNATURE + " = {value}::text",
+    "customers": "customer = ANY({value}::text[])",
+    "event_types": "event_type = ANY({value}::text[])",
+    "error_categories": "error_category = ANY({value}::smallint[])",
+    "signatures": SIGNATURE + " = ANY({value}::text[])",
     "dead_from_ms": "dead_lettered_at_ms >= {value}::bigint",
     "dead_to_ms": "dead_lettered_at_ms < {value}::bigint",
 }
@@ -24,9 +24,11 @@ _CONDITIONS = {
 def left_to_rows(which: DeliveryFilter, served: Collection[str]) -> dict[str, Any]:
     """Return the values of a filter's conditions by name, but for those that an index has `served`."""
     given = {name: getattr(which, name) for name in _CONDITIONS if name not in served}
-    if given.get("destinations") is not None:
-        given["destinations"] = list(given["destinations"])
-    return {name: value for name, value in given.items() if value is not None}
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in given.items()
+        if value is not None
+    }
 
 
 def conditions(names: Collection[str], first: int) -> str:

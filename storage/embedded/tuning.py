@@ -24,7 +24,7 @@ CONFIGURATION = {
 def configuration(memory: int, *, durable: bool = True) -> str:
     """Return angarium.conf for a machine with `memory` bytes. `durable=False` is for tests alone."""
     buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
-    # Three hot ones, a listener, upkeep, pools of six, four, four and two; commands; a person. Tests
+    # Three hot ones, a listener, upkeep, pools of six, four, four, two and two; commands; a person. Tests
     # run side by side.
     connections = 40 if durable else 200
     return f"""\

@@ -124,16 +124,16 @@ class PostgresFiles:
     ) -> FilePage:
         """Return a page of files; see the port."""
         given = [
-            (column, sql_type, value)
+            (column, sql_type, list(value))
             for column, sql_type, value in (
-                ("state", "smallint", which.state),
-                ("purpose", "smallint", which.purpose),
-                ("customer", "text", which.customer),
+                ("state", "smallint", which.states),
+                ("purpose", "smallint", which.purposes),
+                ("customer", "text", which.customers),
             )
             if value is not None
         ]
         matches = "".join(
-            f" AND {column} = ${place}::{sql_type}"
+            f" AND {column} = ANY(${place}::{sql_type}[])"
             for place, (column, sql_type, _) in enumerate(given, 6)
         )
         sql = step_statement([stream("files")], SHOWN, matches)

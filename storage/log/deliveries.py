@@ -1,6 +1,7 @@
 """Deliveries as people and programs read them, and the record of a test."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -27,8 +28,9 @@ from storage.log.entries import (
 )
 from storage.log.events import EVENT
 from storage.log.responses import header_lines, text_bytes
+from storage.log.searching import SCATTERED, search
 from storage.log.selection import Selection, select, select_among
-from storage.log.walk import EXAMINED, HIGHEST, LOWEST, Step, found, id_bounds, walk
+from storage.log.walk import EXAMINED, HIGHEST, LOWEST, Further, Step, found, id_bounds, walk
 
 ATTEMPTS = 100  # of a detail, the latest: a schedule makes 21, and requeues make any number
 ATTEMPT_BYTES = 512 * 1024  # of what receivers said in a detail: 32 whole bodies
@@ -90,8 +92,10 @@ VALUES ($1, $8, $22::integer, $23::bigint, $24::integer, $25::boolean, $15, $17,
 class PostgresDeliveries:
     """`engine.log.delivery_log.DeliveryLog` on the pool."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
+        """`searchers`: connections of the profile SEARCH. None: lists are walked alone."""
         self._pool = pool
+        self._searchers = searchers
 
     async def deliveries(
         self, environment: int, which: DeliveryFilter, below: str | None, limit: int
@@ -108,6 +112,7 @@ class PostgresDeliveries:
         async def take(low: str, high: str, look_at: int, wanted: int) -> Step:
             return await self._step(selection, environment, low, high, look_at, wanted)
 
+        further = self._further(selection, environment)
         rows, rest = await walk(
             take,
             low,
@@ -115,10 +120,23 @@ class PostgresDeliveries:
             limit,
             streams=selection.streams,
             filtered=selection.filtered,
-            by_days=which.event is None,
-            most=which.examine,
+            by_days=which.events is None,
+            most=which.examine or (SCATTERED if further and selection.scattered else None),
+            further=further,
         )
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
+
+    def _further(self, selection: Selection, environment: int) -> Further | None:
+        """Return how a walk that stopped goes on: what no filter narrows has no need to."""
+        searchers = self._searchers
+        if searchers is None or not selection.filtered:
+            return None
+
+        async def take(low: str, high: str, wanted: int) -> Sequence[Any]:
+            values = (environment, low, high, wanted, *selection.searched)
+            return await searchers.fetch(selection.search, *values)
+
+        return partial(search, take)
 
     async def _step(self, selection: Selection, *arguments: Any) -> Step:
         return found(await self._pool.fetch(selection.sql, *arguments, *selection.arguments))

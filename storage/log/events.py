@@ -1,6 +1,7 @@
 """Events as people and programs read them; the intake alone writes them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from asyncpg import Record
@@ -9,7 +10,8 @@ from engine.log.delivery_log import EventDetail, EventFilter, EventPage
 from engine.model.identity import MAX_FANOUT, delivery_id
 from storage.database.bridge import Pool
 from storage.log.entries import EVENT_COLUMNS, event_detail, event_entry
-from storage.log.walk import Step, found, id_bounds, step_statement, stream, walk
+from storage.log.searching import search, search_statement
+from storage.log.walk import Further, Step, found, id_bounds, step_statement, stream, walk
 
 EVENT = f"""
 SELECT {EVENT_COLUMNS}, d.payload, d.metadata, d.attachments
@@ -25,52 +27,78 @@ WHERE d.event = e.id AND d.customer = $5::text
 GROUP BY e.id"""
 
 
-# Of all events that had a key the latest holds it, for a day.
+# Of all events that had a key the latest holds it, for a day: nothing above it has the key.
 _HELD = f"""
 SELECT {EVENT_COLUMNS} FROM events d
 WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid AND d.id = (
     SELECT event FROM idempotency WHERE environment = $1 AND key = $4::text)"""  # noqa: S608 - constants
-
-
-def _conditions(which: EventFilter) -> tuple[tuple[str, str, Any], ...]:
-    """Return the columns that a filter compares, with their types and values; None is no condition."""
-    return (
-        ("type", "text", which.type),
-        ("customer", "text", which.customer),
-        ("origin", "smallint", which.origin),
-        ("correlation_id", "text", which.correlation_id),
-        ("request_id", "text", which.request_id),
-        ("idempotency_key", "text", which.idempotency_key),
-        ("(deliveries = 0)", "boolean", which.undelivered),
+# Only events with such an id are in these indexes: a stream for each id that is asked for.
+_BY_ID = {
+    name: stream(
+        "events",
+        source="unnest($6::text[]) s (given)",
+        key="s.given",
+        led={name: "s.given"},
+        only=f" AND d.{name} IS NOT NULL",
     )
+    for name in ("correlation_id", "request_id")
+}
 
 
-def _matching(given: Sequence[tuple[str, str, Any]], first: int) -> str:
+def _conditions(which: EventFilter) -> dict[str, tuple[str, Any]]:
+    """Return what a filter compares: columns with the texts of their conditions, and their values."""
+    given = {
+        "correlation_id": ("= ANY({}::text[])", which.correlation_ids),
+        "request_id": ("= ANY({}::text[])", which.request_ids),
+        "type": ("= ANY({}::text[])", which.types),
+        "customer": ("= ANY({}::text[])", which.customers),
+        "origin": ("= {}::smallint", which.origin),
+        "idempotency_key": ("= ANY({}::text[])", which.idempotency_keys),
+        "deliveries": (
+            "> {}::smallint" if which.undelivered is False else "= {}::smallint",
+            None if which.undelivered is None else 0,
+        ),
+    }
+    return {
+        column: (condition, list(value) if isinstance(value, tuple) else value)
+        for column, (condition, value) in given.items()
+        if value is not None
+    }
+
+
+def _matching(given: Mapping[str, tuple[str, Any]], first: int) -> str:
     """Return the text of conditions, whose values are the parameters from `first` on."""
     return "".join(
-        f" AND {column} = ${place}::{sql_type}"
-        for place, (column, sql_type, _) in enumerate(given, first)
+        f" AND {column} {condition.format(f'${place}')}"
+        for place, (column, (condition, _)) in enumerate(given.items(), first)
     )
 
 
 class PostgresEvents:
     """`engine.log.delivery_log.EventLog` on the pool."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
+        """`searchers`: connections of the profile SEARCH. None: lists are walked alone."""
         self._pool = pool
+        self._searchers = searchers
 
     async def events(
         self, environment: int, which: EventFilter, below: str | None, limit: int
     ) -> EventPage:
         """Return a page of events; see the port."""
-        given = [each for each in _conditions(which) if each[2] is not None]
-        values = [value for *_, value in given]
-        sql = step_statement([stream("events")], EVENT_COLUMNS, _matching(given, 6))
+        given = _conditions(which)
+        values = [value for _, value in given.values()]
+        if [] in values:
+            return EventPage([], None)
+        # Of the conditions the first names the index, if it is one of these; the rows tell the rest.
+        index = _BY_ID.get(next(iter(given), ""))
+        streams = len(values[0]) if index is not None else 1
+        sql = step_statement([index or stream("events")], EVENT_COLUMNS, _matching(given, 6))
         low, high = id_bounds(which.from_ms, which.to_ms, below)
         first: list[Record] = []
-        if which.idempotency_key is not None and below is None:
+        if which.idempotency_keys is not None and len(which.idempotency_keys) == 1 and not below:
             held = _HELD + _matching(given, 5)
-            arguments = (environment, low, high, which.idempotency_key)
+            arguments = (environment, low, high, which.idempotency_keys[0])
             first = await self._pool.fetch(held, *arguments, *values)
             if first:
                 high = first[0]["id"]
@@ -82,9 +110,30 @@ class PostgresEvents:
             return found(rows)
 
         rows, rest = await walk(
-            take, low, high, limit - len(first), filtered=bool(given), most=which.examine
+            take,
+            low,
+            high,
+            limit - len(first),
+            streams=streams,
+            filtered=len(given) > (index is not None),
+            by_days=index is None,
+            most=which.examine,
+            further=self._further(given, environment) if given else None,
         )
         return EventPage([event_entry(row) for row in (*first, *rows)], rest)
+
+    def _further(self, given: Mapping[str, tuple[str, Any]], environment: int) -> Further | None:
+        """Return how a walk that stopped goes on."""
+        searchers = self._searchers
+        if searchers is None:
+            return None
+        sql = search_statement("events", EVENT_COLUMNS, _matching(given, 5))
+        values = [value for _, value in given.values()]
+
+        async def take(low: str, high: str, wanted: int) -> Sequence[Any]:
+            return await searchers.fetch(sql, environment, low, high, wanted, *values)
+
+        return partial(search, take)
 
     async def event(self, environment: int, event: str) -> EventDetail | None:
         """Return one event; see the port."""

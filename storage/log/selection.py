@@ -1,5 +1,6 @@
 """Where a list of deliveries is read: which index serves its filters, and what is left to the rows."""
 
+from collections.abc import Set
 from functools import lru_cache
 from typing import Any
 
@@ -16,12 +17,13 @@ from engine.log.delivery_log import DeliveryFilter
 from engine.model.identity import MAX_FANOUT, delivery_id
 from storage.database.plan_refresh import KNOWN
 from storage.log.entries import ENTRY_COLUMNS
+from storage.log.searching import search_statement
 from storage.log.walk import step_statement, stream
 
-MOST_STREAMS = (
-    64  # past so many the environment's own order is walked, and the rest left to the rows
-)
+# Past so many the environment's own order is walked, and the rest left to the rows.
+MOST_STREAMS = 64
 _EVERY_TROUBLE = frozenset(DeliveryTrouble)
+_EVERY_ORIGIN = frozenset(DeliveryOrigin)
 # Which values of `trouble` rows can have that pass a filter; what is not named here can have none.
 _OF_STATUS = {
     DeliveryStatus.FAILED: frozenset({DeliveryTrouble.FAILED, DeliveryTrouble.DEAD}),
@@ -32,65 +34,67 @@ _OF_DLQ = {
     DlqStatus.DISCARDED: frozenset({DeliveryTrouble.FAILED}),
     DlqStatus.RETRIED_FROM_DLQ: frozenset({DeliveryTrouble.RETRYING, DeliveryTrouble.REQUEUED}),
 }
+_UNSETTLED = frozenset({DeliveryStatus.PENDING, DeliveryStatus.RETRYING})
 # What is RETRYING at a destination that is DISABLED is held as PENDING.
-_HELD = {DeliveryStatus.PENDING: "held as PENDING", DeliveryStatus.RETRYING: "held as RETRYING"}
-_CONDITIONS = {
-    "destination": "destination = ANY({value}::uuid[])",
-    "held as PENDING": "(status = 0 OR (status = 4 AND destination = ANY({value}::uuid[])))",
-    "held as RETRYING": "(status = 4 AND destination <> ALL({value}::uuid[]))",
-}
-_TYPES = {
-    "event": "uuid",
-    "status": "smallint",
-    "error_category": "smallint",
-    "priority": "smallint",
-    "dlq_status": "smallint",
-    "kind": "smallint",
-    "origin": "smallint",
-    "event_type": "text",
-    "customer": "text",
-    "replay_job": "uuid",
-    "response_status": "smallint",
+_HELD_AS_PENDING = """(status = ANY({value}::smallint[])
+    OR (status = 4 AND destination = ANY({held}::uuid[])))"""
+_NOT_HELD = """(status = ANY({value}::smallint[])
+    AND NOT (status = 4 AND destination = ANY({held}::uuid[])))"""
+# The columns that conditions compare, with their types.
+_COLUMNS = {
+    "destinations": ("destination", "uuid"),
+    "events": ("event", "uuid"),
+    "statuses": ("status", "smallint"),
+    "error_categories": ("error_category", "smallint"),
+    "priorities": ("priority", "smallint"),
+    "dlq_statuses": ("dlq_status", "smallint"),
+    "kinds": ("kind", "smallint"),
+    "origins": ("origin", "smallint"),
+    "event_types": ("event_type", "text"),
+    "customers": ("customer", "text"),
+    "replay_jobs": ("replay_job", "uuid"),
+    "response_statuses": ("response_status", "smallint"),
 }
 
 
 class Selection(Struct, frozen=True):
-    """How the rows of a filter are found."""
+    """How the rows of a filter are found: in steps along an index, and past those by a search."""
 
     sql: str
     arguments: tuple[Any, ...]  # from the sixth on
     streams: int
     filtered: bool
+    scattered: bool  # its rows are in as many pages
+    search: str  # the statement of a search
+    searched: tuple[Any, ...]  # its arguments, from the fifth on
 
 
 def select(which: DeliveryFilter) -> Selection | None:
     """Return how to find what a filter asks for, None where nothing can pass it."""
-    if which.destinations == () or which.ids == ():
+    if any(getattr(which, name) == () for name in (*_COLUMNS, "ids")):
         return None
-    replay = None if which.origin is None else which.origin is DeliveryOrigin.REPLAY
-    if None not in (which.is_replay, replay) and which.is_replay != replay:
-        return None
+    origins = _origins(which)
     troubles = _troubles(which)
-    if troubles is not None and not troubles:
+    if not origins or (troubles is not None and not troubles):
         return None
-    if which.event is not None:
-        return _of_event(which, which.event)
+    if which.events is not None:
+        return _of_events(which, which.events)
     wanted = sorted(troubles) if troubles else []
     destinations = sorted(set(which.destinations or ()))
     if len(destinations) * max(1, len(wanted)) <= MOST_STREAMS and destinations:
         index = "destination_trouble" if wanted else "destination"
         arguments = (destinations, wanted) if wanted else (destinations,)
         streams = len(destinations) * max(1, len(wanted))
-        return _selection(which, index, arguments, streams, {"destination"})
+        return _selection(which, index, arguments, streams, {"destinations"})
     if wanted:
         return _selection(which, "trouble", (wanted,), len(wanted), set())
-    origin = DeliveryOrigin.REPLAY if which.is_replay else which.origin
-    if origin not in (None, DeliveryOrigin.NORMAL):
-        return _selection(which, "origin", (origin,), 1, set())
-    if which.replay_job is not None:  # a replay, whatever else is asked
-        return _selection(which, "origin", (DeliveryOrigin.REPLAY,), 1, set())
-    if which.priority not in (None, Priority.STANDARD):
-        return _selection(which, "priority", (which.priority,), 1, {"priority"})
+    if DeliveryOrigin.NORMAL not in origins:
+        return _selection(which, "origin", (sorted(origins),), len(origins), {"origins"})
+    priorities = frozenset(which.priorities or (Priority.STANDARD,))
+    if Priority.STANDARD not in priorities:
+        wanted_priorities = sorted(priorities)
+        streams = len(wanted_priorities)
+        return _selection(which, "priority", (wanted_priorities,), streams, {"priorities"})
     return _selection(which, "environment", (), 1, set())
 
 
@@ -99,23 +103,38 @@ def select_among(which: DeliveryFilter, ids: list[str]) -> Selection:
     return _selection(which, "ids", (ids,), 1, set())
 
 
+def _origins(which: DeliveryFilter) -> Set[DeliveryOrigin]:
+    """Return which origins can pass."""
+    given = _EVERY_ORIGIN if which.origins is None else frozenset(which.origins)
+    replay = frozenset({DeliveryOrigin.REPLAY})
+    if which.is_replay or which.replay_jobs is not None:
+        given &= replay
+    return given - replay if which.is_replay is False else given
+
+
 def _troubles(which: DeliveryFilter) -> frozenset[DeliveryTrouble] | None:
     """Return which values of `trouble` can pass, None where rows without any can."""
     sets = []
-    if which.status in _OF_STATUS:
-        sets.append(_OF_STATUS[which.status])
-    if which.dlq_status is not None:
-        sets.append(_OF_DLQ[which.dlq_status])
-    if which.error_category is not None:
+    if which.statuses is not None and all(each in _OF_STATUS for each in which.statuses):
+        sets.append(
+            frozenset[DeliveryTrouble]().union(*(_OF_STATUS[each] for each in which.statuses))
+        )
+    if which.dlq_statuses is not None:
+        sets.append(
+            frozenset[DeliveryTrouble]().union(*(_OF_DLQ[each] for each in which.dlq_statuses))
+        )
+    if which.error_categories is not None:
         sets.append(_EVERY_TROUBLE)
     if not sets:
         return None
     return frozenset.intersection(*sets)
 
 
-def _of_event(which: DeliveryFilter, event: str) -> Selection:
-    first, last = delivery_id(event, 0), delivery_id(event, MAX_FANOUT)
-    return _selection(which, "event", (event, first, last), 2, {"event"})
+def _of_events(which: DeliveryFilter, events: tuple[str, ...]) -> Selection:
+    named = sorted(set(events))
+    first = [delivery_id(event, 0) for event in named]
+    last = [delivery_id(event, MAX_FANOUT) for event in named]
+    return _selection(which, "event", (named, first, last), 2 * len(named), {"events"})
 
 
 def _selection(
@@ -125,32 +144,36 @@ def _selection(
     streams: int,
     served: set[str],
 ) -> Selection:
-    conditions = {
-        "event": which.event,
-        "destination": None if which.destinations is None else list(which.destinations),
-        "status": which.status,
-        "error_category": which.error_category,
-        "priority": which.priority,
-        "dlq_status": which.dlq_status,
-        "kind": which.kind,
-        "origin": which.origin,
-        "event_type": which.event_type,
-        "customer": which.customer,
-        "replay_job": which.replay_job,
-        "response_status": which.response_status,
+    given: dict[str, Any] = {
+        name: list(value)
+        for name in _COLUMNS
+        if name != "origins" and (value := getattr(which, name)) is not None
     }
-    held = _HELD.get(which.status) if which.status is not None and which.held else None
-    if held is not None:
-        conditions["status"] = None
-        conditions[held] = list(which.held)
-    left = {
-        name: value
-        for name, value in conditions.items()
-        if value is not None and name not in served
-    }
-    sql = _statement(index, tuple(left), which.is_replay)
-    filtered = bool(left) or which.is_replay is not None
-    return Selection(sql, (*arguments, *left.values()), streams, filtered)
+    origins = _origins(which)
+    if origins != _EVERY_ORIGIN:
+        given["origins"] = sorted(origins)
+    held = _held(which)
+    if held:
+        given[held] = list(which.held)
+    left = {name: value for name, value in given.items() if name not in served}
+    values = (*arguments, *left.values())
+    return Selection(
+        _statement(index, tuple(left)),
+        values,
+        streams,
+        bool(left),
+        index != "environment",
+        _search(tuple(given)),
+        tuple(given.values()),
+    )
+
+
+def _held(which: DeliveryFilter) -> str:
+    """Return how the status is compared while destinations are DISABLED; empty: as it is stored."""
+    wanted = frozenset(which.statuses or ()) & _UNSETTLED
+    if not which.held or len(wanted) != 1:
+        return ""
+    return "held as PENDING" if DeliveryStatus.PENDING in wanted else "not held"
 
 
 # What the partial indexes say.
@@ -194,8 +217,30 @@ _INDEXES = {
             )
         ],
     ),
-    "origin": (1, [stream("deliveries", led={"origin": "$6::smallint"}, only=_OTHERS)]),
-    "priority": (1, [stream("deliveries", led={"priority": "$6::smallint"}, only=_URGENT)]),
+    "origin": (
+        1,
+        [
+            stream(
+                "deliveries",
+                source="unnest($6::smallint[]) s (origin)",
+                key="s.origin::text",
+                led={"origin": "s.origin"},
+                only=_OTHERS,
+            )
+        ],
+    ),
+    "priority": (
+        1,
+        [
+            stream(
+                "deliveries",
+                source="unnest($6::smallint[]) s (priority)",
+                key="s.priority::text",
+                led={"priority": "s.priority"},
+                only=_URGENT,
+            )
+        ],
+    ),
     "ids": (
         1,
         [
@@ -212,26 +257,45 @@ _INDEXES = {
         [
             stream(
                 "deliveries",
-                key="'range'",
-                only=" AND d.event = $6::uuid AND d.id >= $7::uuid AND d.id <= $8::uuid",
+                source="unnest($6::uuid[], $7::uuid[], $8::uuid[]) s (event, first, last)",
+                key="'range ' || s.event",
+                only=" AND d.event = s.event AND d.id >= s.first AND d.id <= s.last",
             ),
             stream(
                 "deliveries",
-                key="'others'",
-                only=" AND d.event = $6 AND d.origin <> 1 AND NOT (d.id >= $7 AND d.id <= $8)",
+                source="unnest($6::uuid[], $7::uuid[], $8::uuid[]) s (event, first, last)",
+                key="'others ' || s.event",
+                only=" AND d.event = s.event AND d.origin <> 1"
+                " AND NOT (d.id >= s.first AND d.id <= s.last)",
             ),
         ],
     ),
 }
 
 
+def _matches(names: tuple[str, ...], first: int) -> str:
+    """Return the text of conditions, whose values are the parameters from `first` on."""
+    places = {name: f"${place}" for place, name in enumerate(names, first)}
+    texts = []
+    for name in names:
+        if name not in _COLUMNS:  # how the status is compared, see `_held`
+            continue
+        column, sql_type = _COLUMNS[name]
+        condition = f"{column} = ANY({places[name]}::{sql_type}[])"
+        if name == "statuses":
+            for held, text in (("held as PENDING", _HELD_AS_PENDING), ("not held", _NOT_HELD)):
+                if held in places:
+                    condition = text.format(value=places[name], held=places[held])
+        texts.append(f" AND {condition}")
+    return "".join(texts)
+
+
 @lru_cache(KNOWN)
-def _statement(index: str, left: tuple[str, ...], is_replay: bool | None) -> str:
+def _statement(index: str, left: tuple[str, ...]) -> str:
     arguments, streams = _INDEXES[index]
-    matches = ""
-    for place, name in enumerate(left, 6 + arguments):
-        condition = _CONDITIONS.get(name) or f"{name} = {{value}}::{_TYPES[name]}"
-        matches += " AND " + condition.format(value=f"${place}")
-    if is_replay is not None:
-        matches += f" AND origin {'=' if is_replay else '<>'} {int(DeliveryOrigin.REPLAY)}"
-    return step_statement(streams, ENTRY_COLUMNS, matches)
+    return step_statement(streams, ENTRY_COLUMNS, _matches(left, 6 + arguments))
+
+
+@lru_cache(KNOWN)
+def _search(given: tuple[str, ...]) -> str:
+    return search_statement("deliveries", ENTRY_COLUMNS, _matches(given, 5))

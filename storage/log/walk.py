@@ -34,6 +34,7 @@ class Step(Struct, frozen=True):
 
 
 Take = Callable[[str, str, int, int], Awaitable[Step]]
+Further = Callable[[str, str, str, int], Awaitable[tuple[list[Any], str | None]]]
 
 
 # Parameters $1 environment, $2 lowest id, $3 id to stay below, $4 rows to look at in each stream,
@@ -128,13 +129,16 @@ async def walk(
     filtered: bool,
     by_days: bool = True,
     most: int | None = None,
+    further: Further | None = None,
 ) -> tuple[list[Any], str | None]:
     """Return at most `limit` rows, and the id below which to go on, None where nothing is left.
 
     `take` makes one step: not below an id, below another, looking at so many rows of each stream, for
     so many matches. `by_days`: the table is partitioned, and not known to have few of these rows.
-    `most`: rows to look at in all; one step looks at no more than by default.
+    `most`: rows to look at in all; one step looks at no more than by default. `further` goes on where
+    these were too few for a page: not below an id, below another, for so many rows.
     """
+    start = high
     rows: list[Any] = []
     most = most or EXAMINED
     floors = _floors(low, high) if by_days else iter((low,))
@@ -158,7 +162,10 @@ async def walk(
         else:
             high = step.bottom
         if examined >= most:
-            return rows, high
+            if further is None or len(rows) == limit:
+                return rows, high
+            more, rest = await further(low, high, start, limit - len(rows))
+            return [*rows, *more], rest
 
 
 def _enough(wanted: int, examined: int, found: int, steps: int) -> int:

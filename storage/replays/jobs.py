@@ -76,9 +76,10 @@ _CANCEL = audited(
 _PAGE = (
     SELECT_JOBS
     + """
-    WHERE j.environment = $1 AND ($2::smallint IS NULL OR j.status = $2::smallint)
+    WHERE j.environment = $1 AND ($2::smallint[] IS NULL OR j.status = ANY($2::smallint[]))
       AND ($3::uuid IS NULL OR j.customer_account = $3::uuid)
-      AND ($4::uuid IS NULL OR j.id < $4::uuid) AND ($6::smallint IS NULL OR j.kind = $6::smallint)
+      AND ($4::uuid IS NULL OR j.id < $4::uuid)
+      AND ($6::smallint[] IS NULL OR j.kind = ANY($6::smallint[]))
     ORDER BY j.id DESC LIMIT $5
 """
 )
@@ -173,14 +174,16 @@ class PostgresJobs:
     async def page(
         self,
         environment: int,
-        status: ReplayStatus | None,
+        statuses: Sequence[ReplayStatus] | None,
         account: str | None,
         below: str | None,
         limit: int,
-        kind: JobKind | None = None,
+        kinds: Sequence[JobKind] | None = None,
     ) -> list[ReplayJob]:
         """Return jobs with an id below `below`, newest first."""
-        rows = await self._pool.fetch(_PAGE, environment, status, account, below, limit, kind)
+        numbers = None if statuses is None else [int(each) for each in statuses]
+        wanted = None if kinds is None else [int(each) for each in kinds]
+        rows = await self._pool.fetch(_PAGE, environment, numbers, account, below, limit, wanted)
         return [job_record(row) for row in rows]
 
     async def legs(self, environment: int, job: str, limit: int) -> list[Leg]:

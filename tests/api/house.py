@@ -230,7 +230,7 @@ class FakeLog:
             if entry.environment == environment
             and (below is None or entry.id < below)
             and (which.ids is None or entry.id in which.ids)
-            and which.status in (None, entry.status)
+            and (which.statuses is None or entry.status in which.statuses)
         ]
         return DeliveryPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 

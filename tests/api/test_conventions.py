@@ -262,7 +262,9 @@ BAD_QUERIES = [
     ("/destinations?limit=%C2%B2", "limit"),
     ("/destinations?status=active", "status"),
     ("/destinations?status=", "status"),
-    ("/destinations?status=ACTIVE&status=DISABLED", "status"),
+    ("/destinations?status=ACTIVE&status=DONE", "status"),
+    ("/deliveries?limit=1&limit=1", "limit"),
+    ("/deliveries?" + "&".join(["responseStatus=200"] * 21), "responseStatus"),
     ("/destinations?environment=development", "environment"),
     ("/destinations?environment=", "environment"),
     ("/destinations?customerAccountId=x", "customerAccountId"),
@@ -407,5 +409,7 @@ async def test_a_fault_is_an_envelope_without_its_cause(
 def test_the_names_of_the_document_are_those_of_the_engine() -> None:
     parameters = DOCUMENT["paths"]["/deliveries"]["get"]["parameters"]
     (category,) = [each for each in parameters if each["name"] == "errorCategory"]
-    words = DOCUMENT["components"]["schemas"][category["schema"]["$ref"].rpartition("/")[2]]
+    words = DOCUMENT["components"]["schemas"][
+        category["schema"]["items"]["$ref"].rpartition("/")[2]
+    ]
     assert words["enum"] == [member.name for member in ErrorCategory]

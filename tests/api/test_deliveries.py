@@ -139,6 +139,9 @@ async def test_a_delivery_in_flight_is_shown_as_delivering(
         ("DELIVERING", [flying]),
         ("PENDING", [waiting]),
         ("DELIVERED", [done]),
+        ("DELIVERED&status=DELIVERING", [done, flying]),
+        ("PENDING&status=DELIVERING", [waiting, flying]),
+        ("FAILED&status=PENDING", [waiting]),
     ):
         listed = (await api("GET", f"/deliveries?status={status}")).json["items"]
         assert [item["id"] for item in listed] == [entry.id for entry in expected]
@@ -148,29 +151,30 @@ async def test_filters_and_pages_are_passed_on(api: Caller, house: House, tenant
     event, destination = IDENTITY.event(), IDENTITY.other()
     query = (
         f"eventId={event}&destinationId={destination.upper()}&environment=DEVELOPMENT&status=FAILED"
+        "&status=RETRYING"
         "&from=2026-11-20T12:00:00.0001Z&to=2026-11-20T13:00:00.5%2B01:00&isReplay=false"
         "&errorCategory=HTTP_5XX&priority=CRITICAL&dlqStatus=IN_DLQ&kind=FILE&originKind=INSPECTION"
         "&limit=7"
     )
     await api("GET", f"/deliveries?{query}")
     expected = DeliveryFilter(
-        event=event,
+        events=(event,),
         destinations=(destination,),
-        status=DeliveryStatus.FAILED,
+        statuses=(DeliveryStatus.FAILED, DeliveryStatus.RETRYING),
         from_ms=1_795_176_000_001,
         to_ms=1_795_176_000_500,
         is_replay=False,
-        error_category=ErrorCategory.HTTP_5XX,
-        priority=Priority.CRITICAL,
-        dlq_status=DlqStatus.IN_DLQ,
-        kind=DeliveryKind.FILE,
-        origin=DeliveryOrigin.INSPECTION,
+        error_categories=(ErrorCategory.HTTP_5XX,),
+        priorities=(Priority.CRITICAL,),
+        dlq_statuses=(DlqStatus.IN_DLQ,),
+        kinds=(DeliveryKind.FILE,),
+        origins=(DeliveryOrigin.INSPECTION,),
     )
     assert house.log.asked[-1] == (number_of(tenant), expected, None, 7)
     await api("GET", "/deliveries?isReplay=")
     assert house.log.asked[-1] == (number_of(tenant), DeliveryFilter(), None, 20)
     await api("GET", "/events?eventType=a&customerExternalId=c%20d&from=1970-01-01T00:00:00Z")
-    which = EventFilter(type="a", customer="c d", from_ms=0)
+    which = EventFilter(types=("a",), customers=("c d",), from_ms=0)
     assert house.log.asked[-1] == (number_of(tenant), which, None, 20)
 
 

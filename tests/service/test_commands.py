@@ -265,6 +265,8 @@ async def test_destinations_and_rules_go_by_name_where_an_id_is_asked(
     assert (await shell.ok("destinations", "get", "Orders")).one["id"] == made["id"]
     assert (await shell.ok("rules", "get", "all")).one["id"] == rule["id"]
     assert (await shell.ok("rules", "list", "--destination", "Orders")).one["id"] == rule["id"]
+    both = ("--status", "failed", "--status", "delivered", "--destination", "Orders")
+    assert (await shell.ok("deliveries", "list", *both)).lines == []
     missed = await shell("destinations", "get", "Order")
     assert missed.code == 4
     assert "did you mean 'Orders'?" in missed.err

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from storage.log import walk
+from storage.log import searching, walk
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
@@ -55,11 +55,61 @@ async def test_events_are_listed_by_their_names_and_by_whether_they_were_deliver
     assert await listed(api, "/events?undelivered=true&correlationId=c") == []
 
 
+async def test_filters_that_are_repeated_pass_what_has_any_of_their_values(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    receiver.answer = lambda request: 503 if request.path == "/bad" else 204
+    await destination(api, receiver.url(), ["a.*"])
+    never: dict[str, Any] = {"delivery": {"retrySchedule": []}}
+    second = await destination(api, receiver.url("/bad"), ["b.*", "c.*"], **never)
+    names = ("a.one", "b.two", "c.three", "d.none")
+    a, b, c, d = [await post(api, each, correlationId=each) for each in names]
+    deliveries = [(await listed(api, f"/events/{each}/deliveries"))[0] for each in (a, b, c)]
+    for each in deliveries:
+        await house.settled(api, each)
+    fine, bad, worse = deliveries
+    for query, expected in {
+        "status=FAILED&status=DELIVERED": [worse, bad, fine],
+        "status=FAILED&status=PENDING": [worse, bad],
+        "eventType=a.one&eventType=c.three": [worse, fine],
+        f"eventId={a}&eventId={b}": [bad, fine],
+        "responseStatus=204&responseStatus=503&eventType=b.two": [bad],
+        "errorCategory=HTTP_5XX&errorCategory=TIMEOUT": [worse, bad],
+        "kind=EVENT&kind=FILE&priority=HIGH&priority=STANDARD": [worse, bad, fine],
+        f"destinationId={second}&destinationId={a}": [worse, bad],
+    }.items():
+        assert await listed(api, f"/deliveries?{query}") == expected, query
+    assert await listed(api, "/events?eventType=a.one&eventType=d.none") == [d, a]
+    assert await listed(api, "/events?correlationId=b.two&correlationId=d.none") == [d, b]
+    assert await listed(api, "/dlq?eventType=b.two&eventType=c.three&errorCategory=HTTP_5XX") == [
+        worse, bad,
+    ]  # fmt: skip
+    assert len(await listed(api, f"/routing-rules?destinationId={second}&destinationId={a}")) == 1
+    made = await listed(api, "/audit-logs?action=destination.create&action=routing_rule.create")
+    assert len(made) == 4
+    assert len(await listed(api, f"/audit-logs?objectId={second}&objectId={a}")) == 1
+
+
+async def test_a_value_that_one_old_row_has_is_found_in_one_request(
+    api: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "EXAMINED", 5)
+    monkeypatch.setattr(walk, "FIRST", 3)
+    wanted = await post(api, "rare")
+    for _ in range(20):
+        await post(api, "common")
+    page = (await api("GET", "/events?eventType=rare&limit=2")).json
+    assert ([each["id"] for each in page["items"]], page["nextCursor"]) == ([wanted], None)
+    assert "searchedTo" not in page
+
+
 async def test_a_page_that_had_to_stop_says_how_far_it_searched(
     api: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(walk, "EXAMINED", 5)
     monkeypatch.setattr(walk, "FIRST", 3)
+    slow = searching._SEARCH.replace("ORDER BY", "AND pg_sleep(1)::text IS NOT NULL ORDER BY")
+    monkeypatch.setattr(searching, "_SEARCH", slow)
     wanted = await post(api, "rare")
     common = [await post(api, "common") for _ in range(20)]
     page = (await api("GET", "/events?eventType=rare&limit=2")).json

@@ -51,7 +51,11 @@ async def test_every_combination_of_filters_lists_what_passes_newest_first(
         (None, "t1", "t9"), (None, "a"), (None, Origin.FILE), (None, middle), (None, middle)
     ):
         which = EventFilter(
-            type=type_, customer=customer, origin=origin, from_ms=from_ms, to_ms=to_ms
+            types=None if type_ is None else (type_, "t7"),
+            customers=None if customer is None else (customer,),
+            origin=origin,
+            from_ms=from_ms,
+            to_ms=to_ms,
         )
         expected = [
             each.id
@@ -78,12 +82,12 @@ async def test_events_are_found_by_what_their_sender_called_them(
     everything = sorted((*reached, *missed), key=lambda each: each.id, reverse=True)
     ids = {each.id for each in missed}
     for which, passes in (
-        (EventFilter(correlation_id="c1"), lambda each: each.correlation_id == "c1"),
-        (EventFilter(request_id="r1"), lambda each: each.request_id == "r1"),
+        (EventFilter(correlation_ids=("c1",)), lambda each: each.correlation_id == "c1"),
+        (EventFilter(request_ids=("r1",)), lambda each: each.request_id == "r1"),
         (EventFilter(undelivered=True), lambda each: each.id in ids),
         (EventFilter(undelivered=False), lambda each: each.id not in ids),
         (
-            EventFilter(undelivered=True, correlation_id="c0"),
+            EventFilter(undelivered=True, correlation_ids=("c0",)),
             lambda each: each.id in ids and each.correlation_id == "c0",
         ),
     ):
@@ -98,7 +102,7 @@ async def test_the_event_that_holds_a_key_comes_at_once_however_many_came_after_
     first = event(idempotency_key="held")
     await world.intake.accept(intake_group([first], claims=[claim(first, "held")]))
     await world.intake.accept(intake_group([event() for _ in range(20)]))
-    page = await log.events(ENVIRONMENT, EventFilter(idempotency_key="held"), None, 20)
+    page = await log.events(ENVIRONMENT, EventFilter(idempotency_keys=("held",)), None, 20)
     assert [entry.id for entry in page.items] == [first.id]
 
 
@@ -110,7 +114,7 @@ async def test_more_rows_are_examined_for_a_page_on_request(
     wanted = event(type="rare")
     await world.intake.accept(intake_group([wanted]))
     await world.intake.accept(intake_group([event(type="common") for _ in range(20)]))
-    which = EventFilter(type="rare")
+    which = EventFilter(types=("rare",))
     page = await log.events(ENVIRONMENT, which, None, 2)
     assert page.items == []
     assert page.below is not None

@@ -224,14 +224,16 @@ FILTERS = {
     "everything": DeliveryFilter(),
     "a destination": DeliveryFilter(destinations=(A,)),
     "destinations": DeliveryFilter(destinations=(A, B)),
-    "failed ones": DeliveryFilter(status=DeliveryStatus.FAILED),
-    "failed ones of a destination": DeliveryFilter(destinations=(A,), status=DeliveryStatus.FAILED),
-    "an error": DeliveryFilter(error_category=ErrorCategory.HTTP_5XX),
-    "an error that did not occur": DeliveryFilter(error_category=ErrorCategory.DNS),
-    "a type that did not occur": DeliveryFilter(event_type="nothing"),
-    "urgent ones": DeliveryFilter(priority=Priority.CRITICAL),
+    "failed ones": DeliveryFilter(statuses=(DeliveryStatus.FAILED,)),
+    "failed ones of a destination": DeliveryFilter(
+        destinations=(A,), statuses=(DeliveryStatus.FAILED,)
+    ),
+    "an error": DeliveryFilter(error_categories=(ErrorCategory.HTTP_5XX,)),
+    "an error that did not occur": DeliveryFilter(error_categories=(ErrorCategory.DNS,)),
+    "a type that did not occur": DeliveryFilter(event_types=("nothing",)),
+    "urgent ones": DeliveryFilter(priorities=(Priority.CRITICAL,)),
     "replays": DeliveryFilter(is_replay=True, destinations=(A,)),
-    "an event": DeliveryFilter(event=identity.event()),
+    "an event": DeliveryFilter(events=(identity.event(),)),
 }
 
 

@@ -74,24 +74,25 @@ _DAYS = "|".join(day_of(at).strftime("%Y%m%d") for at in (START_MS, END_MS))
 WHOLE = re.compile(rf"Seq Scan on [a-z]+_({_DAYS})")
 # What the query of GET /deliveries can say, a value that is common and one that is rare of each.
 VALUES: dict[str, list[Any]] = {
-    "event": [identity.event()],
+    "events": [(identity.event(),), (identity.event(), identity.event())],
     "destinations": [(A,), (A, B), (ELSEWHERE,)],
-    "status": [
-        DeliveryStatus.PENDING,
-        DeliveryStatus.RETRYING,
-        DeliveryStatus.DELIVERED,
-        DeliveryStatus.FAILED,
+    "statuses": [
+        (DeliveryStatus.PENDING,),
+        (DeliveryStatus.RETRYING,),
+        (DeliveryStatus.DELIVERED,),
+        (DeliveryStatus.RETRYING, DeliveryStatus.FAILED),
+        (DeliveryStatus.FAILED,),
     ],
     "from_ms": [MIDDLE_MS],
     "to_ms": [MIDDLE_MS],
     "is_replay": [True, False],
-    "error_category": [ErrorCategory.HTTP_4XX, ErrorCategory.INTERNAL],
-    "priority": [Priority.CRITICAL],
-    "dlq_status": list(DlqStatus),
-    "kind": [DeliveryKind.FILE],
-    "origin": list(DeliveryOrigin),
-    "event_type": ["t.1", "nothing"],
-    "customer": ["acme", "nobody"],
+    "error_categories": [(ErrorCategory.HTTP_4XX,), (ErrorCategory.INTERNAL,)],
+    "priorities": [(Priority.CRITICAL,), (Priority.HIGH, Priority.CRITICAL)],
+    "dlq_statuses": [(each,) for each in DlqStatus],
+    "kinds": [(DeliveryKind.FILE,)],
+    "origins": [(each,) for each in DeliveryOrigin],
+    "event_types": [("t.1",), ("nothing",)],
+    "customers": [("acme",), ("nobody",)],
 }
 
 
@@ -104,7 +105,15 @@ def classes() -> Iterator[DeliveryFilter]:
             yield DeliveryFilter(**{name: value})
     for first, second in combinations(VALUES, 2):
         yield DeliveryFilter(**{first: VALUES[first][0], second: VALUES[second][-1]})
-    served = ("event", "destinations", "status", "from_ms", "is_replay", "dlq_status", "origin")
+    served = (
+        "events",
+        "destinations",
+        "statuses",
+        "from_ms",
+        "is_replay",
+        "dlq_statuses",
+        "origins",
+    )
     rest = {name: VALUES[name][0] for name in VALUES if name not in served and name != "to_ms"}
     for count in range(len(served) + 1):
         for chosen in combinations(served, count):
@@ -112,7 +121,7 @@ def classes() -> Iterator[DeliveryFilter]:
             yield DeliveryFilter(**named)
             yield DeliveryFilter(**{**rest, **named})
     for status in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING):
-        yield DeliveryFilter(status=status, held=(A, B))
+        yield DeliveryFilter(statuses=(status,), held=(A, B))
 
 
 async def plan_of(connection: Connection, sql: str, *arguments: Any) -> str:
@@ -142,15 +151,15 @@ async def look_at_deliveries(connection: Connection, most: int) -> int:
 async def look_at_events(connection: Connection) -> None:
     for which in (
         EventFilter(),
-        EventFilter(type="t.1"),
-        EventFilter(type="nothing"),
-        EventFilter(customer="acme"),
-        EventFilter(customer="nobody", from_ms=MIDDLE_MS),
-        EventFilter(type="t.1", customer="nobody", to_ms=MIDDLE_MS),
+        EventFilter(types=("t.1",)),
+        EventFilter(types=("nothing",)),
+        EventFilter(customers=("acme",)),
+        EventFilter(customers=("nobody",), from_ms=MIDDLE_MS),
+        EventFilter(types=("t.1",), customers=("nobody",), to_ms=MIDDLE_MS),
     ):
-        given = {"type": which.type, "customer": which.customer}
-        named = {name: value for name, value in given.items() if value is not None}
-        matches = "".join(f" AND {name} = ${n}::text" for n, name in enumerate(named, 6))
+        given = {"type": which.types, "customer": which.customers}
+        named = {name: list(value) for name, value in given.items() if value is not None}
+        matches = "".join(f" AND {name} = ANY(${n}::text[])" for n, name in enumerate(named, 6))
         sql = walk.step_statement([walk.stream("events")], EVENT_COLUMNS, matches)
         low, high = id_bounds(which.from_ms, which.to_ms, None)
         plan = await plan_of(connection, sql, ENVIRONMENT, low, high, LOOK_AT, 21, *named.values())
@@ -222,9 +231,9 @@ async def test_every_list_looks_at_a_bounded_number_of_a_million_rows(world: Wor
     # Who follows the cursors comes to an end, and to everything on the way.
     log = PostgresDeliveries(world.bridge.make_pool(LOG, 1))
     for which, expected in (
-        (DeliveryFilter(kind=DeliveryKind.FILE), ROWS // 50_000),
+        (DeliveryFilter(kinds=(DeliveryKind.FILE,)), ROWS // 50_000),
         (DeliveryFilter(is_replay=True), ROWS // 1_000),
-        (DeliveryFilter(dlq_status=DlqStatus.IN_DLQ, event_type="nothing"), 0),
+        (DeliveryFilter(dlq_statuses=(DlqStatus.IN_DLQ,), event_types=("nothing",)), 0),
     ):
         found, below, pages = 0, None, 0
         while True:

@@ -401,7 +401,8 @@ async def test_jobs_are_listed_newest_first_by_status_and_account(jobs: Jobs) ->
     async def listed(
         status: ReplayStatus | None = None, of: str | None = None, below: str | None = None
     ) -> list[str]:
-        return [each.id for each in await jobs.jobs.page(ENVIRONMENT, status, of, below, 10)]
+        statuses = None if status is None else (status,)
+        return [each.id for each in await jobs.jobs.page(ENVIRONMENT, statuses, of, below, 10)]
 
     assert await listed() == [third.id, second.id, first.id]
     assert await listed(below=third.id) == [second.id, first.id]

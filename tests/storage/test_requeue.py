@@ -294,9 +294,9 @@ FILTERS = {
     "a destination": DeliveryFilter(destinations=(A,)),
     "destinations": DeliveryFilter(destinations=(A, B)),
     "none": DeliveryFilter(destinations=()),
-    "a type": DeliveryFilter(event_type="t.1"),
-    "a type of a destination": DeliveryFilter(event_type="t.1", destinations=(B,)),
-    "an error": DeliveryFilter(error_category=ErrorCategory.DNS),
+    "a type": DeliveryFilter(event_types=("t.1",)),
+    "a type of a destination": DeliveryFilter(event_types=("t.1",), destinations=(B,)),
+    "an error": DeliveryFilter(error_categories=(ErrorCategory.DNS,)),
 }
 
 
@@ -329,8 +329,8 @@ async def test_the_queue_is_looked_through_oldest_first_and_counted_exactly(
             each.id
             for each, category in rows
             if (which.destinations is None or each.destination in which.destinations)
-            and (which.event_type is None or each.event.type == which.event_type)
-            and (which.error_category is None or category is which.error_category)
+            and (which.event_types is None or each.event.type in which.event_types)
+            and (which.error_categories is None or category in which.error_categories)
             and (which.ids is None or each.id in which.ids)
             and (which.from_ms is None or created_at_ms(each.id) >= which.from_ms)
             and (which.to_ms is None or created_at_ms(each.id) < which.to_ms)

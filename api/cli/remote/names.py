@@ -24,11 +24,19 @@ def with_ids(client: Callable[[], "Client"], options: Mapping[str, Any]) -> dict
     for names, kind in ((DESTINATIONS, "destination"), (RULES, "rule")):
         for option in names:
             value = found.get(option)
-            if isinstance(value, str) and value and not _is_id(value):
-                with client() as asked:
-                    all_of = _destinations if kind == "destination" else _rules
-                    found[option] = _only(kind, value, all_of(asked))
+            if isinstance(value, str):
+                found[option] = _with_id(client, kind, value)
+            elif isinstance(value, tuple):  # of an option that was repeated
+                found[option] = tuple(_with_id(client, kind, each) for each in value)
     return found
+
+
+def _with_id(client: Callable[[], "Client"], kind: str, value: str) -> str:
+    if not value or _is_id(value):
+        return value
+    with client() as asked:
+        all_of = _destinations if kind == "destination" else _rules
+        return _only(kind, value, all_of(asked))
 
 
 def _destinations(client: "Client") -> Iterable[tuple[str, str]]:

@@ -15,13 +15,15 @@ from api.cli.suggestions import CommandGroup
 
 
 class Option(NamedTuple):
-    """A flag that narrows a list. `words` are the only values that it takes, if there are any."""
+    """A flag that narrows a list. `words` are the only values that it takes, if there are any. If it can
+    be `repeated`, what has any of its values passes."""
 
     flags: str
     argument: str  # the client's
     metavar: str = ""
     words: tuple[str, ...] = ()
     help: str | None = None
+    repeated: bool = False
 
 
 class Plain(NamedTuple):
@@ -66,6 +68,7 @@ def _command(plain: Plain) -> Callable[..., Any]:
             method: Any = client
             for part in plain.method.split("."):
                 method = getattr(method, part)
+            given = {name: None if value == () else value for name, value in given.items()}
             if plain.paged:
                 limit, cursor = given.pop("limit"), given.pop("cursor")
                 session.output.listing(
@@ -96,7 +99,15 @@ def _command(plain: Plain) -> Callable[..., Any]:
 def _option(option: Option) -> Callable[..., Any]:
     if option.words:
         kind = click.Choice(option.words, case_sensitive=False)
-        return click.option(option.flags, option.argument, type=kind, help=option.help)
+        return click.option(
+            option.flags, option.argument, type=kind, help=option.help, multiple=option.repeated
+        )
     if "/" in option.flags:
         return click.option(option.flags, option.argument, default=None, help=option.help)
-    return click.option(option.flags, option.argument, metavar=option.metavar, help=option.help)
+    return click.option(
+        option.flags,
+        option.argument,
+        metavar=option.metavar,
+        help=option.help,
+        multiple=option.repeated,
+    )

@@ -3,10 +3,10 @@
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 from urllib.parse import quote
 
 from angarium.errors import ArgumentError
@@ -31,7 +31,7 @@ class Call(Generic[Answer]):
 
     method: str
     path: str
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str | list[str]] = field(default_factory=dict)
     body: Any = None
     repeatable: bool = True
     gone_is_done: bool = False
@@ -64,9 +64,14 @@ def at(*segments: str) -> str:
     return "/" + "/".join(quote(segment, safe="", errors="replace") for segment in segments)
 
 
-def query_of(given: Mapping[str, object]) -> dict[str, str]:
-    """Return the parameters that are not None, named and written as the API does."""
-    return {camel(name): _text(value) for name, value in given.items() if value is not None}
+def query_of(given: Mapping[str, object]) -> dict[str, str | list[str]]:
+    """Return the parameters that are not None, named and written as the API does; one with several
+    values is repeated. Raises ArgumentError for one without any, which would be no filter."""
+    return {
+        camel(name): _texts(name, value) if _is_several(value) else _text(value)
+        for name, value in given.items()
+        if value is not None
+    }
 
 
 def body_of(given: Mapping[str, object]) -> dict[str, Any]:
@@ -89,6 +94,17 @@ def instant(value: Instant) -> str:
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def _is_several(value: object) -> TypeGuard[Iterable[object]]:
+    return isinstance(value, (Sequence, Set)) and not isinstance(value, (str, bytes))
+
+
+def _texts(name: str, values: Iterable[object]) -> list[str]:
+    texts = [_text(each) for each in values]
+    if not texts:
+        raise ArgumentError(f"{name} has no value: leave it out, or give at least one")
+    return texts
+
+
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -100,6 +116,6 @@ def _field(value: object) -> object:
         return instant(value)
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, (Sequence, Set)) and not isinstance(value, (str, bytes)):
+    if _is_several(value):
         return list(value)
     return value

@@ -3,6 +3,7 @@
 `until` exclusive.
 """
 
+from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from angarium.calls import Instant
@@ -25,11 +26,11 @@ class EventFilter(TypedDict, total=False):
 
     examine: int | None
     environment: Environment | None
-    event_type: str | None
-    customer_external_id: str | None
-    correlation_id: str | None
-    request_id: str | None
-    idempotency_key: str | None
+    event_type: str | Sequence[str] | None
+    customer_external_id: str | Sequence[str] | None
+    correlation_id: str | Sequence[str] | None
+    request_id: str | Sequence[str] | None
+    idempotency_key: str | Sequence[str] | None
     undelivered: bool | None
     since: Instant | None
     until: Instant | None
@@ -39,9 +40,13 @@ class FileFilter(TypedDict, total=False):
     """What `client.files.list` and `iterate` are narrowed by."""
 
     environment: Environment | None
-    state: Literal["PENDING", "STORED", "FAILED"] | None
-    purpose: Literal["UPLOAD", "ATTACHMENT"] | None
-    customer_external_id: str | None
+    state: (
+        Literal["PENDING", "STORED", "FAILED"]
+        | Sequence[Literal["PENDING", "STORED", "FAILED"]]
+        | None
+    )
+    purpose: Literal["UPLOAD", "ATTACHMENT"] | Sequence[Literal["UPLOAD", "ATTACHMENT"]] | None
+    customer_external_id: str | Sequence[str] | None
     since: Instant | None
     until: Instant | None
 
@@ -50,44 +55,44 @@ class DestinationFilter(TypedDict, total=False):
     """What `client.destinations.list` and `iterate` are narrowed by."""
 
     environment: Environment | None
-    status: DestinationStatus | None
+    status: DestinationStatus | Sequence[DestinationStatus] | None
     customer_account_id: str | None
 
 
 class RoutingRuleFilter(TypedDict, total=False):
     """What `client.routing_rules.list` and `iterate` are narrowed by."""
 
-    destination_id: str | None
+    destination_id: str | Sequence[str] | None
     enabled: bool | None
 
 
 class SchemaFilter(TypedDict, total=False):
     """What `client.schemas.list` and `iterate` are narrowed by."""
 
-    event_type: str | None
-    status: SchemaStatus | None
+    event_type: str | Sequence[str] | None
+    status: SchemaStatus | Sequence[SchemaStatus] | None
 
 
 class DeliveryFilter(TypedDict, total=False):
     """What `client.deliveries.list` and `iterate` are narrowed by."""
 
     examine: int | None
-    event_id: str | None
-    destination_id: str | None
+    event_id: str | Sequence[str] | None
+    destination_id: str | Sequence[str] | None
     environment: Environment | None
-    status: DeliveryStatus | None
+    status: DeliveryStatus | Sequence[DeliveryStatus] | None
     since: Instant | None
     until: Instant | None
     is_replay: bool | None
-    error_category: ErrorCategory | None
-    priority: Priority | None
-    dlq_status: DlqStatus | None
-    kind: DeliveryKind | None
-    origin_kind: OriginKind | None
-    event_type: str | None
-    customer_external_id: str | None
-    response_status: int | None
-    replay_job_id: str | None
+    error_category: ErrorCategory | Sequence[ErrorCategory] | None
+    priority: Priority | Sequence[Priority] | None
+    dlq_status: DlqStatus | Sequence[DlqStatus] | None
+    kind: DeliveryKind | Sequence[DeliveryKind] | None
+    origin_kind: OriginKind | Sequence[OriginKind] | None
+    event_type: str | Sequence[str] | None
+    customer_external_id: str | Sequence[str] | None
+    response_status: int | Sequence[int] | None
+    replay_job_id: str | Sequence[str] | None
 
 
 class DlqFilter(TypedDict, total=False):
@@ -95,17 +100,19 @@ class DlqFilter(TypedDict, total=False):
 
     since: Instant | None
     until: Instant | None
-    destination_id: str | None
-    event_type: str | None
-    error_category: ErrorCategory | None
-    signature: str | None
+    destination_id: str | Sequence[str] | None
+    event_type: str | Sequence[str] | None
+    error_category: ErrorCategory | Sequence[ErrorCategory] | None
+    signature: str | Sequence[str] | None
 
 
 class ReplayJobFilter(TypedDict, total=False):
     """What `client.replay_jobs.list` and `iterate` are narrowed by."""
 
-    status: ReplayStatus | None
-    kind: Literal["REPLAY", "CANCEL", "RETRY"] | None
+    status: ReplayStatus | Sequence[ReplayStatus] | None
+    kind: (
+        Literal["REPLAY", "CANCEL", "RETRY"] | Sequence[Literal["REPLAY", "CANCEL", "RETRY"]] | None
+    )
     customer_account_id: str | None
 
 
@@ -124,9 +131,9 @@ class CustomerFilter(TypedDict, total=False):
 class AuditLogFilter(TypedDict, total=False):
     """What `client.audit_logs.list` and `iterate` are narrowed by."""
 
-    action: str | None
-    object_type: str | None
-    object_id: str | None
-    actor_id: str | None
+    action: str | Sequence[str] | None
+    object_type: str | Sequence[str] | None
+    object_id: str | Sequence[str] | None
+    actor_id: str | Sequence[str] | None
     since: Instant | None
     until: Instant | None

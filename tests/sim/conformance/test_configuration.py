@@ -117,7 +117,7 @@ async def test_rules_are_held_to_their_environments_tally(house: House) -> None:
     assert await store.remove(another, house.audit())
     assert await store.get(ENVIRONMENT, first.id) == renamed == await store.find(first.id)
     assert await store.get(ENVIRONMENT + 1, first.id) is None
-    assert await store.page(ENVIRONMENT, house.b, None, None, 9) == [second, renamed]
+    assert await store.page(ENVIRONMENT, (house.b,), None, None, 9) == [second, renamed]
     assert await store.page(ENVIRONMENT, None, False, None, 9) == [second]
     assert await store.page(ENVIRONMENT, None, None, second.id, 9) == [renamed]
     assert await store.page(ENVIRONMENT, None, None, None, 9, identity.other()) == []

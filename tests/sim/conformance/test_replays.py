@@ -117,7 +117,7 @@ async def test_a_job_has_a_leg_for_each_destination_that_it_can_concern(house: H
     assert bare[named.id].selection.deliveries is None
     assert await jobs.cancel(ENVIRONMENT, last.id, 9, house.audit())
     assert not await jobs.cancel(ENVIRONMENT, last.id, 9, house.audit())
-    page = await jobs.page(ENVIRONMENT, ReplayStatus.PENDING, None, last.id, 2)
+    page = await jobs.page(ENVIRONMENT, (ReplayStatus.PENDING,), None, last.id, 2)
     assert [job.id for job in page] == [of_one.id, named.id]
     assert [job.id for job in await jobs.page(ENVIRONMENT, None, None, None, 1)] == [last.id]
 

@@ -90,7 +90,7 @@ async def test_the_queue_is_looked_through_oldest_first(narrow: House) -> None:
     rest = await dead(ENVIRONMENT, DeliveryFilter(), first[1].id, 9)
     assert [each.id for each in rest.found] == [each.id for each in [first[2], *second]]
     assert (rest.matched, rest.through) == (4, second[2].id)  # as many were looked at as may be
-    paid = DeliveryFilter(event_type="order.paid")
+    paid = DeliveryFilter(event_types=("order.paid",))
     none = await dead(ENVIRONMENT, paid, None, 9)
     assert ([each.id for each in none.found], none.through) == ([second[0].id], second[0].id)
     counted = await count(ENVIRONMENT, paid, None)

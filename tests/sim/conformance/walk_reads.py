@@ -76,9 +76,9 @@ async def read_dead(world: World) -> None:
         (
             DeliveryFilter(),
             DeliveryFilter(destinations=tuple(world.destinations[:1])),
-            DeliveryFilter(destinations=tuple(world.destinations[:2]), event_type=TYPES[0]),
+            DeliveryFilter(destinations=tuple(world.destinations[:2]), event_types=TYPES[:1]),
             DeliveryFilter(ids=tuple(some)),
-            DeliveryFilter(error_category=ErrorCategory.HTTP_5XX, customer="a"),
+            DeliveryFilter(error_categories=(ErrorCategory.HTTP_5XX,), customers=("a",)),
             DeliveryFilter(destinations=()),
         )
     )

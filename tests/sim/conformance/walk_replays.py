@@ -51,8 +51,9 @@ async def cancel(world: World) -> None:
 async def read(world: World) -> None:
     """Read jobs as callers do."""
     environment, status = world.environment, world.random.choice((None, *ReplayStatus))
+    statuses = None if status is None else (status,)
     await world.twins.call(
-        "jobs", lambda ports: ports.jobs.page(environment, status, None, None, 3)
+        "jobs", lambda ports: ports.jobs.page(environment, statuses, None, None, 3)
     )
     some = [row.id for row in world.some_rows(3)]
     await world.twins.call("named", lambda ports: ports.jobs.named(environment, some))

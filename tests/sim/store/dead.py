@@ -92,9 +92,9 @@ def _lowest(ms: int) -> str:
 def _passes(row: StoredDelivery, which: DeliveryFilter) -> bool:
     return (
         (which.destinations is None or row.destination in which.destinations)
-        and which.customer in (None, row.customer)
-        and which.event_type in (None, row.event_type)
-        and which.error_category in (None, row.category)
+        and (which.customers is None or row.customer in which.customers)
+        and (which.event_types is None or row.event_type in which.event_types)
+        and (which.error_categories is None or row.category in which.error_categories)
         and (which.dead_from_ms is None or (row.dead_lettered_at_ms or 0) >= which.dead_from_ms)
         and (which.dead_to_ms is None or (row.dead_lettered_at_ms or 0) < which.dead_to_ms)
     )

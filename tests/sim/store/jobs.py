@@ -146,11 +146,11 @@ class SimulatedJobs:
     async def page(
         self,
         environment: int,
-        status: ReplayStatus | None,
+        statuses: Sequence[ReplayStatus] | None,
         account: str | None,
         below: str | None,
         limit: int,
-        kind: JobKind | None = None,
+        kinds: Sequence[JobKind] | None = None,
     ) -> list[ReplayJob]:
         """Return jobs with an id below `below`, newest first."""
 
@@ -161,10 +161,10 @@ class SimulatedJobs:
                     identifier
                     for (number, identifier), job in table.jobs.items()
                     if number == environment
-                    and status in (None, job.status)
+                    and (statuses is None or job.status in statuses)
                     and account in (None, job.selection.account)
                     and (below is None or identifier < below)
-                    and kind in (None, job.kind)
+                    and (kinds is None or job.kind in kinds)
                 ),
                 reverse=True,
             )

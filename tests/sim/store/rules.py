@@ -214,7 +214,7 @@ class SimulatedRules:
     async def page(
         self,
         environment: int,
-        destination: str | None,
+        destinations: Sequence[str] | None,
         enabled: bool | None,
         before: str | None,
         limit: int,
@@ -227,7 +227,7 @@ class SimulatedRules:
                 rule
                 for rule in self._tables.rules.values()
                 if rule.environment == environment
-                and destination in (None, rule.destination)
+                and (destinations is None or rule.destination in destinations)
                 and enabled in (None, rule.enabled)
                 and (before is None or rule.id < before)
                 and account in (None, self._account_of(rule))

@@ -9,9 +9,9 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "deliveries.list",
         help=(
-            "List deliveries.\n\nA page may hold fewer than `limit`, even none, and still have "
-            "a `nextCursor`: a bounded number of deliveries is examined for each (`examine`). "
-            "Such a page says `searchedTo`."
+            "List deliveries.\n\nA filter that is repeated passes what has any of its values. A "
+            "page may hold fewer than `limit`, even none, and still have a `nextCursor`: the "
+            "time to look for what is rare is bounded. Such a page says `searchedTo`."
         ),
         columns=(
             Column("CREATED", "createdAt"),
@@ -30,21 +30,29 @@ PLAIN: tuple[Plain, ...] = (
                 "examine",
                 metavar="TEXT",
                 help=(
-                    "The most rows that are looked at for this page; 2,000 by default. More make a "
-                    "filter that few rows pass quicker to read, and the answer slower."
+                    "The most rows that are read one by one for this page; 2,000 by default. What is "
+                    "rarer is searched for in all older rows, for at most 100 ms."
                 ),
             ),
-            Option("--event", "event_id", metavar="ID", help=("Deliveries of this event.")),
+            Option(
+                "--event",
+                "event_id",
+                metavar="ID",
+                help=("Deliveries of this event."),
+                repeated=True,
+            ),
             Option(
                 "--destination",
                 "destination_id",
                 metavar="ID",
                 help=("Deliveries to this destination."),
+                repeated=True,
             ),
             Option(
                 "--status",
                 "status",
                 words=("PENDING", "DELIVERING", "DELIVERED", "FAILED", "RETRYING", "DRY_RUN"),
+                repeated=True,
             ),
             Option(
                 "--replays/--no-replays",
@@ -70,34 +78,46 @@ PLAIN: tuple[Plain, ...] = (
                     "INTERNAL",
                 ),
                 help=("Of the last attempt."),
+                repeated=True,
             ),
-            Option("--priority", "priority", words=("STANDARD", "HIGH", "CRITICAL")),
-            Option("--dlq-status", "dlq_status", words=("IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED")),
-            Option("--kind", "kind", words=("EVENT", "FILE")),
-            Option("--origin", "origin_kind", words=("NORMAL", "REPLAY", "INSPECTION")),
+            Option("--priority", "priority", words=("STANDARD", "HIGH", "CRITICAL"), repeated=True),
+            Option(
+                "--dlq-status",
+                "dlq_status",
+                words=("IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED"),
+                repeated=True,
+            ),
+            Option("--kind", "kind", words=("EVENT", "FILE"), repeated=True),
+            Option(
+                "--origin", "origin_kind", words=("NORMAL", "REPLAY", "INSPECTION"), repeated=True
+            ),
             Option(
                 "--type",
                 "event_type",
                 metavar="EVENT_TYPE",
                 help=("Deliveries of this event type."),
+                repeated=True,
             ),
             Option(
                 "--customer",
                 "customer_external_id",
                 metavar="EXTERNAL_ID",
                 help=("To destinations that are tied to this customer."),
+                repeated=True,
             ),
             Option(
                 "--response-status",
                 "response_status",
                 metavar="TEXT",
                 help=("Status of the last answer."),
+                repeated=True,
             ),
             Option(
                 "--replay-job",
                 "replay_job_id",
                 metavar="ID",
                 help=("What this replay job enqueued."),
+                repeated=True,
             ),
         ),
         paged=True,

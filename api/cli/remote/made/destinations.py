@@ -24,6 +24,7 @@ PLAIN: tuple[Plain, ...] = (
                 "status",
                 words=("ACTIVE", "DISABLED", "ARCHIVED"),
                 help=("Destinations of this status; without it ACTIVE and DISABLED ones."),
+                repeated=True,
             ),
             Option(
                 "--customer-account",

@@ -27,29 +27,44 @@ PLAIN: tuple[Plain, ...] = (
                 "examine",
                 metavar="TEXT",
                 help=(
-                    "The most rows that are looked at for this page; 2,000 by default. More make a "
-                    "filter that few rows pass quicker to read, and the answer slower."
+                    "The most rows that are read one by one for this page; 2,000 by default. What is "
+                    "rarer is searched for in all older rows, for at most 100 ms."
                 ),
             ),
-            Option("--type", "event_type", metavar="EVENT_TYPE", help=("Events of this type.")),
+            Option(
+                "--type",
+                "event_type",
+                metavar="EVENT_TYPE",
+                help=("Events of this type."),
+                repeated=True,
+            ),
             Option(
                 "--customer",
                 "customer_external_id",
                 metavar="EXTERNAL_ID",
                 help=("Events of this customer."),
+                repeated=True,
             ),
             Option(
                 "--correlation",
                 "correlation_id",
                 metavar="ID",
                 help=("Events with this correlationId."),
+                repeated=True,
             ),
-            Option("--request", "request_id", metavar="ID", help=("Events with this requestId.")),
+            Option(
+                "--request",
+                "request_id",
+                metavar="ID",
+                help=("Events with this requestId."),
+                repeated=True,
+            ),
             Option(
                 "--idempotency-key",
                 "idempotency_key",
                 metavar="TEXT",
                 help=("Events with this key. Found at once for as long as the key is kept, a day."),
+                repeated=True,
             ),
             Option(
                 "--undelivered",

@@ -26,8 +26,9 @@ PLAIN: tuple[Plain, ...] = (
                 "--status",
                 "status",
                 words=("PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"),
+                repeated=True,
             ),
-            Option("--kind", "kind", words=("REPLAY", "CANCEL", "RETRY")),
+            Option("--kind", "kind", words=("REPLAY", "CANCEL", "RETRY"), repeated=True),
             Option(
                 "--customer-account",
                 "customer_account_id",

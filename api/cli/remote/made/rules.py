@@ -20,7 +20,11 @@ PLAIN: tuple[Plain, ...] = (
         ),
         options=(
             Option(
-                "--destination", "destination_id", metavar="ID", help=("Rules of this destination.")
+                "--destination",
+                "destination_id",
+                metavar="ID",
+                help=("Rules of this destination."),
+                repeated=True,
             ),
             Option(
                 "--enabled/--disabled",

@@ -19,9 +19,13 @@ PLAIN: tuple[Plain, ...] = (
         ),
         options=(
             Option(
-                "--type", "event_type", metavar="EVENT_TYPE", help=("Versions of this event type.")
+                "--type",
+                "event_type",
+                metavar="EVENT_TYPE",
+                help=("Versions of this event type."),
+                repeated=True,
             ),
-            Option("--status", "status", words=("DRAFT", "ACTIVE", "DEPRECATED")),
+            Option("--status", "status", words=("DRAFT", "ACTIVE", "DEPRECATED"), repeated=True),
         ),
         paged=True,
     ),

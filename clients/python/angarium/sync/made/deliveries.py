@@ -29,9 +29,9 @@ class Deliveries(Resource):
     ) -> Page[DeliveryItem]:
         """List deliveries: one page.
 
-        A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a
-        bounded number of deliveries is examined for each (`examine`). Such a page says
-        `searchedTo`.
+        A filter that is repeated passes what has any of its values. A page may hold fewer
+        than `limit`, even none, and still have a `nextCursor`: the time to look for what is
+        rare is bounded. Such a page says `searchedTo`.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/deliveries", query))
@@ -39,9 +39,9 @@ class Deliveries(Resource):
     def iterate(self, **chosen: Unpack[DeliveryFilter]) -> Iterator[DeliveryItem]:
         """List deliveries: all pages.
 
-        A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a
-        bounded number of deliveries is examined for each (`examine`). Such a page says
-        `searchedTo`.
+        A filter that is repeated passes what has any of its values. A page may hold fewer
+        than `limit`, even none, and still have a `nextCursor`: the time to look for what is
+        rare is bounded. Such a page says `searchedTo`.
         """
         return follow_pages(self._send, "/deliveries", {**chosen, "limit": PAGE})
 
