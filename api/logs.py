@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, MutableMapping
+from functools import partial
 from typing import Any, TextIO
 
 import structlog
@@ -44,8 +45,13 @@ _OF_LINES = ("exception", "stack")  # values that have lines of their own
 _CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app")
 
 
-def configure(log_format: str, log_level: str, stream: TextIO | None = None) -> None:
-    """Send all logs to `stream` (standard error): `console`, `json`, or `auto` by what it is."""
+def configure(
+    log_format: str, log_level: str, stream: TextIO | None = None, *, worker: str | None = None
+) -> None:
+    """Send all logs to `stream` (standard error): `console`, `json`, or `auto` by what it is.
+
+    `worker` is named in every line, where several servers write one log.
+    """
     out = stream or sys.stderr
     as_json = log_format == "json" or (log_format == "auto" and not out.isatty())
     level = getattr(logging, log_level.upper())
@@ -57,6 +63,8 @@ def configure(log_format: str, log_level: str, stream: TextIO | None = None) -> 
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.StackInfoRenderer(),
     ]
+    if worker is not None:
+        shared.append(partial(_naming, worker))
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -119,6 +127,14 @@ class Repeats:
             self._lines.clear()
         self._lines[subject] = [now, 0]
         return event
+
+
+def _naming(
+    worker: str, logger: Any, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Name the server that writes the line. A structlog processor."""
+    event.setdefault("worker", worker)
+    return event
 
 
 def without_secrets(

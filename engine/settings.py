@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from engine.core.destination import MOST_CONCURRENCY
 from engine.model.addresses import check_peers, host_and_port, is_host
 from engine.model.hops import MOST as MOST_HOPS
+from engine.model.workers import Workers
 
 PREFIX = "ANGARIUM_"
 KIB = 1024
@@ -32,6 +33,9 @@ class Settings(BaseModel):
         "127.0.0.1:8080",
         description="address and port to listen on. The default accepts only this machine. [::]:8080 "
         "accepts all addresses of IPv4 and IPv6",
+    )
+    workers: Workers = Field(
+        1, description="server processes behind one address. `auto`: one per core"
     )
     data_dir: Path = Field(
         Path("data"), description="folder of the embedded database, the master key and files"
@@ -314,7 +318,6 @@ class Settings(BaseModel):
     descriptor_share_outbound: float = Field(
         0.45, gt=0, lt=1, description="share of the descriptor limit for connections to receivers"
     )
-
     openings: int = Field(
         512,
         ge=1,

@@ -171,7 +171,11 @@ class Ownership:
             if not may_succeed(await active_node(upkeep)):
                 return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
-            await upkeep.fetch("DELETE FROM processes WHERE id <> $1::uuid", self.process)
+            # A standby's row gives no right (`storage.nodes.membership`), and its node may just be
+            # entering itself below it.
+            await upkeep.fetch(
+                "DELETE FROM processes WHERE id <> $1::uuid AND epoch >= 0", self.process
+            )
             await upkeep.fetch(
                 """
                 INSERT INTO processes (id, epoch) VALUES ($1::uuid, $2)

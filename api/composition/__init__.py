@@ -15,6 +15,7 @@ from api.cli.welcome import welcome
 from api.composition.collecting import collect_in_small_lots
 from api.composition.control import ControlParts
 from api.composition.doorway import door_of
+from api.composition.foundation import WorkerNode
 from api.composition.groups import ALWAYS, child
 from api.composition.operations import operate
 from api.composition.standby import Standby
@@ -54,9 +55,10 @@ class Server(ControlParts):
         embedded: EmbeddedServer | None,
         *,
         listens: bool = True,
+        worker: WorkerNode | None = None,
     ) -> None:
         """`listens`: at its address; else another server has the connections (`api.asgi`)."""
-        super().__init__(settings, bridge, box, embedded, self._address)
+        super().__init__(settings, bridge, box, embedded, self._address, worker)
         self.stopping = False
         self._preparing = trio.CancelScope()
         self.door: FrontDoor = door_of(self, self.unready, listens=listens)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import trio
 
 from api.composition.delivery import DeliveryParts
+from api.composition.foundation import WorkerNode
 from api.composition.keyring import Keyring
 from api.composition.routing import routing_of
 from engine.control.commands import CommandQueue
@@ -42,8 +43,11 @@ class ControlParts(DeliveryParts):
         box: SecretBox,
         embedded: EmbeddedServer | None,
         address: Callable[[], tuple[str, int]],
+        worker: WorkerNode | None,
     ) -> None:
-        super().__init__(settings, bridge, box, embedded, gone=self._disable_gone, address=address)
+        super().__init__(
+            settings, bridge, box, embedded, worker, gone=self._disable_gone, address=address
+        )
         now = self.clock.now
         self.projection = ModelProjection(
             self.models, self.directory.configure, self.catalog, settings.auto_concurrency_max

@@ -5,7 +5,7 @@ from functools import partial
 
 from api.composition.carrying import Carrying
 from api.composition.filing import Filing
-from api.composition.foundation import Foundation
+from api.composition.foundation import Foundation, WorkerNode
 from api.composition.sharing import Sharing
 from engine.actors.attempts import Attempts
 from engine.actors.decisions import machine_class
@@ -45,12 +45,13 @@ class DeliveryParts(Foundation):
         bridge: Bridge,
         box: SecretBox,
         embedded: EmbeddedServer | None,
+        worker: WorkerNode | None,
         *,
         gone: Callable[[Destination, bool], Awaitable[None]],
         address: Callable[[], tuple[str, int]],
     ) -> None:
         """`gone` is run when a destination answered 410; `address` is where the server listens."""
-        super().__init__(settings, bridge, box, embedded)
+        super().__init__(settings, bridge, box, embedded, worker)
         now = self.clock.now
         self.filing = Filing(self, box)
         self.carrying = Carrying(self, box, self.filing, address)

@@ -5,7 +5,11 @@ extends the one before. A part takes the stage that it needs as its type, and my
 stage makes.
 """
 
+import socket
+from collections.abc import Sequence
+
 import structlog
+from msgspec import Struct
 
 from api.live import Live
 from engine.filters.failures import FilterFailures
@@ -42,14 +46,27 @@ from storage.ownership import Ownership
 log = structlog.get_logger("angarium")
 
 
+class WorkerNode(Struct, frozen=True):
+    """What a parent gives to one of its servers: a name, and sockets that listen already."""
+
+    name: str
+    listeners: Sequence[socket.socket]
+
+
 class Foundation:
     """The parts of a process that events, deliveries and configuration stand on. Made within trio."""
 
     def __init__(
-        self, settings: Settings, bridge: Bridge, box: SecretBox, embedded: EmbeddedServer | None
+        self,
+        settings: Settings,
+        bridge: Bridge,
+        box: SecretBox,
+        embedded: EmbeddedServer | None,
+        worker: WorkerNode | None,
     ) -> None:
         self.settings = settings
         self.embedded = embedded
+        self.worker = worker
         self.bridge = bridge
         self.models = Models()
         self.plans = Plans(self.models, plans_of(settings))
@@ -60,7 +77,12 @@ class Foundation:
         self.reactor = Reactor(report)
         self.watch = LoopWatch(settings.loop_step, self.clock.now)
         self.ownership = Ownership()
-        self.membership = Membership(bridge, self.ownership, address=settings.peer_address)
+        self.membership = Membership(
+            bridge,
+            self.ownership,
+            address=settings.peer_address,
+            name=None if worker is None else worker.name,
+        )
         self.upkeep = bridge.connection(UPKEEP)
         now = self.clock.now
         self.hops = Hops(box.derived(HOPS), settings.hop_limit)

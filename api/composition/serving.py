@@ -2,7 +2,9 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 
 import structlog
 import trio
@@ -10,6 +12,8 @@ import trio
 from api.cli.failures import ListenError, known_failure
 from api.composition import Server
 from api.composition.core_dumps import forbid_core_dumps
+from api.composition.foundation import WorkerNode
+from api.composition.workers import Workers
 from api.door.listener import see_that_free
 from api.door.tls import Certificate, server_context
 from engine.files.ports import BlobsAwayError
@@ -20,10 +24,12 @@ from engine.templates.catalog import catalog_of
 from engine.wire.tls import shared_context
 from storage.database.bridge import open_bridge
 from storage.database.errors import StoreAwayError
+from storage.database.profiles import UPKEEP
 from storage.embedded.server import HOLD, EmbeddedError, EmbeddedServer
 from storage.encryption.key_file import open_secret_box
 from storage.encryption.secretbox import SecretBox
 from storage.files.blobs import open_blobs, try_store
+from storage.migrations.migrate import migrate
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # Reads the certificate again. In a terminal it means that the terminal is gone: the server stops.
@@ -35,12 +41,54 @@ log = structlog.get_logger("angarium")
 
 
 def serve(settings: Settings) -> int:
-    """Run a server until SIGTERM or SIGINT; return the exit code."""
+    """Run a server, or its workers, until SIGTERM or SIGINT; return the exit code."""
     forbid_core_dumps()
+    return _explained(partial(_serve_alone if settings.workers == 1 else _serve_workers, settings))
+
+
+def _serve_alone(settings: Settings) -> int:
+    read_declared(settings)
+    see_that_addresses_are_free(settings)
+    trio.run(_serve, settings, secret_box(settings), clock=LoopClock())
+    return 0
+
+
+def _serve_workers(settings: Settings) -> int:
+    read_declared(settings)
+    see_that_addresses_are_free(settings)
+    box = secret_box(settings)
+
+    def run_worker(own: Settings, name: str, listeners: Sequence[socket.socket]) -> int:
+        worker = WorkerNode(name, listeners)
+        return _explained(partial(_serve_worker, own, box, worker))
+
+    def bring_up_to_date(own: Settings) -> int:
+        return _explained(partial(_migrate, own))
+
+    return Workers(settings, bring_up_to_date, run_worker).run()
+
+
+def _migrate(settings: Settings) -> int:
+    assert settings.database_url is not None
+    trio.run(_bring_up_to_date, settings.database_url)
+    return 0
+
+
+async def _bring_up_to_date(url: str) -> None:
+    async with open_bridge(url) as bridge:
+        await migrate(bridge.connection(UPKEEP))
+
+
+def _serve_worker(settings: Settings, box: SecretBox, worker: WorkerNode) -> int:
+    see_that_addresses_are_free(settings, but="bind")  # the parent has that
+    trio.run(_serve, settings, box, worker, clock=LoopClock())
+    return 0
+
+
+def _explained(run: Callable[[], int]) -> int:
+    """Return the exit code of `run`. An error that operators can mend is logged in words."""
     try:
-        read_declared(settings)
-        see_that_addresses_are_free(settings)
-        trio.run(_serve, settings, secret_box(settings), clock=LoopClock())
+        return run()
     except Exception as error:
         known = known_failure(error)
         if known is None:
@@ -48,7 +96,6 @@ def serve(settings: Settings) -> int:
         cause, code = known
         log.critical("server failed", error=str(cause))
         return code
-    return 0
 
 
 def secret_box(settings: Settings) -> SecretBox:
@@ -77,16 +124,19 @@ def read_declared(settings: Settings) -> None:
             log.warning("file_store.away", error=str(error))
 
 
-def see_that_addresses_are_free(settings: Settings) -> None:
-    """Raise ListenError where another program has an address that the server is to listen on."""
+def see_that_addresses_are_free(settings: Settings, but: str = "") -> None:
+    """Raise ListenError where another program has an address that the server is to listen on, `but` for
+    that of one setting."""
     for setting, (host, port) in settings.listening.items():
+        if setting == but:
+            continue
         try:
             see_that_free(host, port)
         except OSError as error:
             raise ListenError(setting, getattr(settings, setting), error) from error
 
 
-async def _serve(settings: Settings, box: SecretBox) -> None:
+async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None = None) -> None:
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
     # What the receiver goes back to: one that comes when all has ended must not become the exit code.
@@ -100,7 +150,7 @@ async def _serve(settings: Settings, box: SecretBox) -> None:
                 log.info("server stopped", before="the database had started")
             else:
                 renews = HANG_UP not in stopping
-                await _run(settings, box, url, embedded, signals, renews)
+                await _run(settings, box, url, embedded, signals, renews, worker)
         finally:
             if embedded is not None:
                 with trio.CancelScope(shield=True):
@@ -114,9 +164,10 @@ async def _run(
     embedded: EmbeddedServer | None,
     signals: AsyncIterator[int],
     renews: bool,
+    worker: WorkerNode | None,
 ) -> None:
     async with open_bridge(url) as bridge:
-        server = Server(settings, bridge, box, embedded)
+        server = Server(settings, bridge, box, embedded, worker=worker)
         # Asked now that the folder is ours: a restoration may have put it there until then.
         if await trio.Path(settings.data_dir / HOLD).exists():
             server.directory.hold()

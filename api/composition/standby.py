@@ -71,7 +71,9 @@ class Standby:
         return None
 
     def _opened(self) -> list[socket.socket]:
-        settings = self._server.settings
+        settings, worker = self._server.settings, self._server.worker
+        if worker is not None:
+            return list(worker.listeners)
         try:
             return listening_sockets(*settings.address)
         except OSError as error:

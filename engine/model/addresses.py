@@ -3,6 +3,7 @@
 import re
 from ipaddress import ip_address
 
+LAST_PORT = 65_535
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
 
@@ -14,12 +15,21 @@ def is_host(text: str) -> bool:
 def host_and_port(text: str) -> tuple[str, int]:
     """Return the host (IPv6 without brackets) and port of ADDRESS:PORT. Raises ValueError."""
     host, colon, port = text.rpartition(":")
-    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > LAST_PORT:
         raise ValueError("must be ADDRESS:PORT, such as 127.0.0.1:8080 or [::]:8080")
     bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
     if bare != "localhost":
         ip_address(bare)  # a ValueError of its own that says so
     return bare, int(port)
+
+
+def with_port_raised(text: str, by: int) -> str:
+    """Return ADDRESS:PORT with a port that is higher `by` so much. Raises OSError past the last port."""
+    host, _, port = text.rpartition(":")
+    raised = int(port) + by
+    if raised > LAST_PORT:
+        raise OSError(f"{host} has no port {raised}: each worker needs one, counted from {text}")
+    return f"{host}:{raised}"
 
 
 def check_peers(bind: str, advertise: str | None, *, tls: bool, own_database: bool) -> None:

@@ -60,7 +60,8 @@ class EmbeddedServer:
     `durable=False` trades safety for speed and is meant for tests alone.
     """
 
-    def __init__(self, data_dir: Path, *, durable: bool = True) -> None:
+    def __init__(self, data_dir: Path, *, durable: bool = True, servers: int = 1) -> None:
+        """`servers` of Angarium use the database: the workers of one parent."""
         self.data_dir = data_dir.absolute()
         self.cluster = self.data_dir / FOLDER
         self.log_file = self.data_dir / "postgres.log"
@@ -68,6 +69,7 @@ class EmbeddedServer:
         self.taken_over = False  # it was running already: its last owner was killed
         self.given_up = False  # set from any thread: a start under way ends, with its server
         self._durable = durable
+        self._servers = servers
         self._lock: int | None = None
         self._postmaster: Postmaster | None = None
 
@@ -263,7 +265,7 @@ class EmbeddedServer:
         sync_folder(self.data_dir)
 
     def _launch(self, account: Account) -> Postmaster:
-        settings = configuration(memory_of_machine(), durable=self._durable)
+        settings = configuration(memory_of_machine(), durable=self._durable, servers=self._servers)
         (self.cluster / "angarium.conf").write_text(settings, "utf-8")
         account.own(self.cluster / "angarium.conf")
         folder = self._socket_folder(account)

@@ -21,12 +21,15 @@ CONFIGURATION = {
 }
 
 
-def configuration(memory: int, *, durable: bool = True) -> str:
-    """Return angarium.conf for a machine with `memory` bytes. `durable=False` is for tests alone."""
+def configuration(memory: int, *, durable: bool = True, servers: int = 1) -> str:
+    """Return angarium.conf for a machine with `memory` bytes, and `servers` that use the database.
+
+    `durable=False` is for tests alone.
+    """
     buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
     # Three hot ones, a listener, upkeep, pools of six, four, four, two and two; commands; a person. Tests
     # run side by side.
-    connections = 40 if durable else 200
+    connections = 40 * servers if durable else 200
     return f"""\
 # Written by Angarium at each start: changes here are lost, see postgresql.conf.
 

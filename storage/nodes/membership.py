@@ -81,12 +81,15 @@ class Membership:
         ownership: Ownership,
         *,
         address: str | None = None,
+        name: str | None = None,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
-        """`address` is where other nodes reach this one. `now` is on a monotonic clock, in seconds."""
+        """`address` is where other nodes reach this one; `name` is for people, by default the host's.
+        `now` is on a monotonic clock, in seconds."""
         self.liveness = Liveness(ownership.process)
         self._ownership = ownership
         self._address = address
+        self._name = name or gethostname()
         self._now = now
         self._connection = bridge.connection(NODE, self._register)
 
@@ -140,8 +143,6 @@ class Membership:
     async def _write_rows(self, connection: Connection) -> None:
         if not self._ownership.taken:
             await connection.fetch(_JOIN, self.id)
-        registered = await connection.fetch(
-            _REGISTER, self.id, gethostname(), VERSION, self._address
-        )
+        registered = await connection.fetch(_REGISTER, self.id, self._name, VERSION, self._address)
         if not registered:
             raise self._ownership.lost()

@@ -214,13 +214,21 @@ async def test_a_takeover_takes_nothing_from_a_node_that_beat_again_or_was_succe
         await node.beat()
 
 
-async def test_a_standby_that_a_takeover_removed_writes_its_row_again(
-    bridge: Bridge, node: Membership
-) -> None:
+async def test_a_takeover_leaves_the_rows_of_standbys(bridge: Bridge, node: Membership) -> None:
     standby = Membership(bridge, Ownership())
     await standby.stand_by()
     successor = Ownership()
     await successor.take(bridge.connection(UPKEEP))
     assert await standby.stand_by() == Active(successor.process, -1)
+    assert row_of(standby.liveness.rows, standby.id).beat == 2
+
+
+async def test_a_standby_whose_row_was_removed_writes_it_again(
+    bridge: Bridge, node: Membership
+) -> None:
+    standby = Membership(bridge, Ownership())
+    await standby.stand_by()
+    await bridge.connection(UPKEEP).fetch("DELETE FROM processes WHERE id = $1::uuid", standby.id)
+    await standby.stand_by()
     await standby.stand_by()
     assert row_of(standby.liveness.rows, standby.id).beat == 1

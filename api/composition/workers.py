@@ -1,0 +1,288 @@
+"""The parent of several servers on one machine: `angarium serve --workers N`.
+
+The parent owns the listening sockets and the embedded database. Each worker is a fork of the parent and a
+node of its own. The parent starts again what dies and passes signals on. It has one thread and serves
+nothing.
+"""
+
+import ctypes
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import FrameType
+
+import structlog
+
+from api import logs
+from api.cli.failures import EXIT_DATABASE, EXIT_FAILED, EXIT_SETTINGS, ListenError
+from api.door.listener import listening_sockets
+from engine.model.addresses import with_port_raised
+from engine.settings import Settings
+from storage.embedded.server import EmbeddedError, EmbeddedServer
+
+log = structlog.get_logger("angarium.workers")
+
+ENDING = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (*ENDING, signal.SIGHUP, signal.SIGCHLD)
+STEADY_S = 30.0  # a worker that has lived so long is no failed start
+REST_S = 0.25  # before the second start in a row of a worker; twice as long before each further one
+LONGEST_REST_S = 30.0
+LOOK_S = 0.5  # between two looks at the embedded database, as one server has
+DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the very least
+KILL_S = 10.0  # past the grace time: a worker that has not ended by then is killed
+# The parent is gone without having ended its workers. The data folder must be free at once.
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+
+RunWorker = Callable[[Settings, str, Sequence[socket.socket]], int]
+
+
+class _Worker:
+    """One worker's place. `pid` None: it does not run, and starts at `due`."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.name = f"{socket.gethostname()}-{number}"
+        self.pid: int | None = None
+        self.started = self.due = 0.0
+        self.failures = 0  # starts in a row that did not last
+        self.proven = False  # it has lived for long enough once
+
+
+class Workers:
+    """The workers of a parent. Owner: the parent's only thread.
+
+    Both functions run in a fork and return its exit code. `migrate` brings the database up to date before
+    any worker starts. `run_worker` runs a server until its end.
+    """
+
+    def __init__(
+        self, settings: Settings, migrate: Callable[[Settings], int], run_worker: RunWorker
+    ) -> None:
+        self._settings = settings
+        self._migrate = migrate
+        self._run_worker = run_worker
+        self._url = settings.database_url
+        self._embedded: EmbeddedServer | None = None
+        if self._url is None:
+            self._embedded = EmbeddedServer(settings.data_dir, servers=settings.workers)
+        self._listeners: Sequence[socket.socket] = ()
+        self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
+        self._signals: list[int] = []
+        self._stopping = False
+        self._end_at = 0.0  # of the grace time, once it is stopping
+        self._code = 0
+        self._settings_of(settings.workers - 1)  # raises where there are too few ports
+
+    def run(self) -> int:
+        """Run all workers until a signal ends them; return the exit code. Raises ListenError and
+        EmbeddedError."""
+        wake, woken = socket.socketpair()
+        for end in (wake, woken):
+            end.setblocking(False)
+        for number in SIGNALS:
+            signal.signal(number, self._note)
+        signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
+        self._listeners = self._opened()
+        try:
+            if self._start_database():
+                gc.collect()
+                gc.freeze()  # the workers share what is loaded already
+                self._code = self._migrated(wake)
+                if not self._code:
+                    self._keep(wake)
+        finally:
+            for listener in self._listeners:
+                listener.close()
+            if self._embedded is not None:
+                self._embedded.stop_within_s = max(DATABASE_STOP_S, self._end_at - time.monotonic())
+                self._embedded.stop()
+        log.info("workers.stopped", code=self._code)
+        return self._code
+
+    def _start_database(self) -> bool:
+        """Start the embedded database; return False where a signal came first."""
+        if self._embedded is None:
+            return True
+        try:
+            self._url = self._embedded.start()
+        except EmbeddedError:
+            if not self._embedded.given_up:
+                raise
+        return not self._embedded.given_up
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        self._signals.append(number)
+        if number in ENDING and self._embedded is not None:
+            self._embedded.given_up = True  # a start under way ends
+
+    def _opened(self) -> list[socket.socket]:
+        settings = self._settings
+        try:
+            return listening_sockets(*settings.address)
+        except OSError as error:
+            raise ListenError("bind", settings.bind, error) from error
+
+    def _migrated(self, wake: socket.socket) -> int:
+        """Bring the database up to date; return the exit code. Workers that all tried to would be in each
+        other's way."""
+        settings = self._settings.model_copy(update={"database_url": self._url})
+        pid = self._fork("parent", settings, lambda: self._migrate(settings))
+        while True:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                code = os.waitstatus_to_exitcode(status)
+                return code if code >= 0 or not self._signals else 0
+            if any(number in ENDING for number in self._signals):
+                os.kill(pid, signal.SIGTERM)  # each migration is a transaction
+            _wait(wake)
+
+    # --- the loop
+
+    def _keep(self, wake: socket.socket) -> None:
+        """Keep the workers running until all have ended in order."""
+        while True:
+            while self._signals:
+                self._obey(self._signals.pop(0))
+            now = time.monotonic()
+            for worker in self._workers:
+                self._look_at(worker, now)
+            running = [worker for worker in self._workers if worker.pid is not None]
+            if self._stopping and not running:
+                return
+            if self._stopping and now >= self._end_at + KILL_S:
+                self._tell(signal.SIGKILL)
+            if self._embedded is not None and not self._stopping:
+                self._revive(self._embedded)
+            _wait(wake)
+
+    def _obey(self, number: int) -> None:
+        if number == signal.SIGCHLD:
+            return
+        if number in ENDING:
+            self._stop()
+        self._tell(number)
+
+    def _stop(self) -> None:
+        if not self._stopping:
+            self._stopping = True
+            self._end_at = time.monotonic() + self._settings.shutdown_grace
+
+    def _tell(self, number: int) -> None:
+        for worker in self._workers:
+            if worker.pid is not None:
+                os.kill(worker.pid, number)  # it is not reaped yet: its number is its own
+
+    def _look_at(self, worker: _Worker, now: float) -> None:
+        """Notice the end of a worker, and start one that is due."""
+        if worker.pid is not None:
+            pid, status = os.waitpid(worker.pid, os.WNOHANG)
+            if pid:
+                self._ended(worker, os.waitstatus_to_exitcode(status), now)
+        if worker.pid is None and not self._stopping and now >= worker.due:
+            self._start(worker, now)
+
+    def _ended(self, worker: _Worker, code: int, now: float) -> None:
+        lived_s = now - worker.started
+        worker.pid = None
+        worker.proven = worker.proven or lived_s >= STEADY_S
+        if self._stopping:
+            # Before it could listen to signals, a worker ends by the signal itself.
+            if code not in (0, -signal.SIGTERM, -signal.SIGINT):
+                self._code = self._code or EXIT_FAILED
+            return
+        if code in (EXIT_SETTINGS, EXIT_DATABASE) and not worker.proven:
+            self._code = code  # a start that cannot succeed as it is
+            self._stop()
+            self._tell(signal.SIGTERM)
+            return
+        worker.failures = 0 if lived_s >= STEADY_S else worker.failures + 1
+        rest_s = REST_S * 2 ** min(worker.failures - 2, 20) if worker.failures > 1 else 0.0
+        worker.due = now + min(rest_s, LONGEST_REST_S)
+        log.warning("worker.ended", worker=worker.name, code=code, lived_s=round(lived_s, 1))
+
+    def _start(self, worker: _Worker, now: float) -> None:
+        settings = self._settings_of(worker.number - 1)
+        worker.started = now
+        worker.pid = self._fork(
+            worker.name,
+            settings,
+            lambda: self._run_worker(settings, worker.name, self._listeners),
+        )
+        log.info("worker.started", worker=worker.name, pid=worker.pid)
+
+    @staticmethod
+    def _fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
+        """Run a function in a fork, and end the fork with its result; return the fork's pid."""
+        parent = os.getpid()
+        pid = os.fork()
+        if pid:
+            return pid
+        code = EXIT_FAILED
+        try:
+            _become_worker(parent)
+            logs.configure(settings.log_format, settings.log_level, worker=name)
+            code = run()
+        except BaseException:
+            log.critical("worker.failed", exc_info=True)
+        finally:
+            # Nothing of the parent's must run in here: its database goes on.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _settings_of(self, index: int) -> Settings:
+        """Return a worker's settings: the database's address, and addresses of its own."""
+        settings = self._settings
+        changes: dict[str, object] = {"workers": 1, "database_url": self._url}
+        if self._embedded is not None:
+            changes["shutdown_grace"] = max(0.0, settings.shutdown_grace - 2 * DATABASE_STOP_S)
+        if settings.operations_bind is not None:
+            changes["operations_bind"] = with_port_raised(settings.operations_bind, index)
+        if settings.peer_bind is None:
+            changes["peer_bind"] = f"127.0.0.1:{_free_port()}"
+        else:
+            changes["peer_bind"] = with_port_raised(settings.peer_bind, index)
+        if settings.peer_advertise is not None:
+            changes["peer_advertise"] = with_port_raised(settings.peer_advertise, index)
+        return settings.model_copy(update=changes)
+
+    @staticmethod
+    def _revive(embedded: EmbeddedServer) -> None:
+        try:
+            embedded.revive()
+        except EmbeddedError as error:
+            log.exception("embedded.not_revived", error=str(error))
+
+
+def _become_worker(parent: int) -> None:
+    """Drop what is the parent's, and end when it ends."""
+    signal.set_wakeup_fd(-1)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(EXIT_FAILED)
+
+
+def _wait(wake: socket.socket) -> None:
+    """Wait for a signal, for a bounded time."""
+    select.select([wake], [], [], LOOK_S)
+    with suppress(BlockingIOError):
+        while wake.recv(1024):
+            pass
+
+
+def _free_port() -> int:
+    """Return a port for links within this machine. If another program takes it first, the worker ends and
+    starts again with another one."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
