@@ -30,6 +30,7 @@ from engine.model.errors import Refusal
 from engine.ports import ContentionError, StoreAwayError
 
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+SPOKEN = "POST /mcp"  # it changes nothing itself: its tools' calls do, and are told
 
 log = structlog.get_logger("angarium.api")
 AWAY_RETRY_S = 2  # about what a database that restarts is away
@@ -162,7 +163,8 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
         if response.status_code in (204, 304):
             del response.headers["Content-Type"]
             response.headers.pop("Content-Length", None)
-        if request.method in CHANGING and response.status_code < 400 and request.blueprint is None:
+        changing = request.method in CHANGING and request.endpoint != SPOKEN
+        if changing and response.status_code < 400 and request.blueprint is None:
             # The audit log, which is kept for good, has the request's id; its address a log can forget.
             log.info(
                 "api.change_made",

@@ -42,7 +42,7 @@ SUBJECTS = 1_000  # beyond so many, a line can come again within its minute
 _OF_LINES = ("exception", "stack")  # values that have lines of their own
 
 # Loggers of libraries that speak more than one line an incident at the level INFO.
-_CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app")
+_CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app", "mcp")
 
 
 def configure(

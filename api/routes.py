@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, get_type_hints
 
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 from api.bodies import BODY_BYTES
 from api.call import Answer, Call
@@ -79,6 +79,10 @@ class Command:
     confirm: str = ""
 
 
+class Nothing(RootModel[None]):
+    """No content."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One operation.
@@ -86,7 +90,8 @@ class Route:
     `body`: the model of its JSON body; `merge_patch`: that body is a merge patch. `action`: its body is
     `{}` or none; with a `body`, that or none. `status`: of its success, whose shape is what the
     handler's signature returns. `responses`: shapes by status, given where the signature cannot say it:
-    of bytes, and without a handler. Beside them are the errors in `refusals` and those of any route.
+    of bytes, of several statuses (`Nothing` is that of an empty answer), and without a handler. Beside
+    them are the errors in `refusals` and those of any route.
     `environment`: it works in one, so that an MCP key must name it. `handler` is None for a route that
     the ingestion routes answer.
     `embed`: what an embed session gets; no route is without a decision.

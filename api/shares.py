@@ -44,7 +44,9 @@ class Share(Enum):
 
     READS = "a GET, and whatever else reads along the log"
     WRITES = "the others"
-    OUTWARD = "what waits for a receiver or a script's worker, and holds no connection meanwhile"
+    OUTWARD = (
+        "what waits for a receiver, a script's worker or other requests, and holds no connection"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from api.resources import (
     ingestion,
     keys,
     lookup,
+    mcp,
     meta,
     nodes,
     queues,
@@ -85,6 +86,7 @@ ROUTES: tuple[Route, ...] = (
     *lookup.ROUTES,
     *nodes.ROUTES,
     *stream.ROUTES,
+    *mcp.ROUTES,
     *auth.ROUTES,
     *meta.routes(openapi_json, docs_html),
 )

@@ -55,7 +55,7 @@ FORBIDDEN = [
     ("storage", ("api", "bench", "tests", "angarium"), ()),
     ("api", ("bench", "tests"), ()),
     ("api", ("storage",), ("api/composition", "api/cli")),
-    ("api", ("angarium",), ("api/cli", "api/generation")),
+    ("api", ("angarium",), ("api/cli", "api/generation", "api/mcp")),
     ("clients", ("engine", "api", "storage", "bench", "tests"), ()),
     ("engine", ("asyncio", "asyncpg", "trio_asyncio", "quart", "hypercorn", "httpx", "click"), ()),
     ("api", ("asyncio", "asyncpg", "trio_asyncio"), ()),

@@ -55,6 +55,7 @@ REMOTE = {
     "audit": Subcommand("", "Who changed what, when."),
     "customers": Subcommand(".remote.customers", "End-customers' quotas, and what they have."),
     "workspace": Subcommand(".remote.workspace", "Customers' portals, and what customers may do."),
+    "mcp": Subcommand(".remote.mcp", "Serve an agent (Model Context Protocol)."),
     "embed": Subcommand(".remote.embed", "Sessions for end-customers' browsers."),
 }
 COMMANDS = LOCAL | REMOTE

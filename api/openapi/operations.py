@@ -15,7 +15,7 @@ from api.openapi.components import (
 from api.openapi.examples import Examples
 from api.openapi.vocabulary import sharing
 from api.openapi.words import EVENT, PATHS
-from api.routes import ANY_TYPE, JSON, Embed, Route
+from api.routes import ANY_TYPE, JSON, Embed, Nothing, Route
 from engine.core.vocabulary import Environment, Scope
 from engine.model.errors import STATUS_OF_CODE
 from engine.model.idempotency import PATTERN
@@ -127,10 +127,12 @@ class Operations:
                 "description": self._first_line(model),
                 "headers": header_references() | _own_headers(route),
             }
-            if status != NOT_MODIFIED:
+            if status != NOT_MODIFIED and model is not Nothing:
                 kind = _named(route.content_type.partition(";")[0])
                 responses[str(status)]["content"] = {kind: self._answer(route, model)}
         for status in statuses_of_errors(route):
+            if status in route.responses:
+                continue
             codes = _codes(route, status)
             shared = not RARE.intersection(codes)
             responses[str(status)] = (

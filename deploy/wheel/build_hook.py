@@ -22,7 +22,9 @@ FOLDERS = {
     "storage": "storage",
     "angarium": "clients/python/angarium",
 }
-PAGES = "web"  # beside `api`, where `api.web` reads what browsers are served
+# Beside `api`: what browsers are served (`api.web`), and what agents can read (`api.mcp.resources`).
+PAGES = ("web", "docs")
+LEFT_OUT = frozenset({"__pycache__", "decisions"})  # what is made, and pages for contributors
 LAUNCHER = Path("deploy/wheel/root") / PACKAGE
 # Calls that import or open by name: a name of ours as their argument would not be moved.
 _BY_NAME = frozenset({"import_module", "__import__", "find_spec", "files", "resolve_name"})
@@ -107,14 +109,15 @@ def move_all(root: Path, target: Path) -> None:
     shutil.copytree(root / LAUNCHER, target, ignore=_made)
     for name, folder in FOLDERS.items():
         shutil.copytree(root / folder, target / name, ignore=_made)
-    shutil.copytree(root / PAGES, target / PAGES, ignore=_made)
+    for folder in PAGES:
+        shutil.copytree(root / folder, target / folder, ignore=_made)
     for path in sorted(target.rglob("*.py")):
         text = moved(path.read_text("utf-8"), str(path.relative_to(target)))
         path.write_text(text, "utf-8")
 
 
 def _made(_: str, names: list[str]) -> list[str]:
-    return [name for name in names if name == "__pycache__"]
+    return [name for name in names if name in LEFT_OUT]
 
 
 class OnePackage(BuildHookInterface[Any]):

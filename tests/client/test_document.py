@@ -29,6 +29,7 @@ LEFT_OUT = {
     "/openapi.json",
     "/docs",
     "/downloads/{token}",
+    "/mcp",
 }
 # Methods whose answer is no JSON.
 BYTES = {"files.content", "observability.stream"}

@@ -157,6 +157,26 @@ TARGETS = {
 # Answers of what is read in parts, by what is asked for.
 ASKING = {206: {"Range": "bytes=0-0"}, 304: {"If-None-Match": "*"}}
 
+# The body and the headers of one status of an operation.
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+OF_STATUS: dict[tuple[str, int], dict[str, Any]] = {
+    ("POST /mcp", 202): {"body": {"jsonrpc": "2.0", "method": "notifications/initialized"}},
+    ("POST /mcp", 400): {"body": PING, "headers": {"MCP-Protocol-Version": "1999-12-31"}},
+    ("POST /mcp", 404): {
+        "body": {
+            **PING,
+            "method": "nothing",
+            "params": {
+                "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                }
+            },
+        },
+        "headers": {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "nothing"},
+    },
+}
+
 # As a delivery of a server with the tests' key says it of the ninth time.
 LOOPED = {
     "Angarium-Hops": Hops(SecretBox([b"k" * 32]).derived(HOPS), 8)
@@ -503,17 +523,13 @@ def general_cases(route: Route) -> list[Case]:
         target = re.sub(r"{\w+}", NOBODY, route.path)
         cases.append(Case(operation=name, status=404, code="not_found", target=target, body=body))
     for status in route.responses:
+        asked = {
+            "body": body,
+            "headers": ASKING.get(status, {}),
+            **OF_STATUS.get((name, status), {}),
+        }
         target = TARGETS.get(name, "")
-        cases.append(
-            Case(
-                operation=name,
-                status=status,
-                target=target,
-                body=body,
-                caller=caller,
-                headers=ASKING.get(status, {}),
-            )
-        )
+        cases.append(Case(operation=name, status=status, target=target, caller=caller, **asked))
     return cases
 
 

@@ -1,0 +1,29 @@
+"""The desk: what the tools of one caller work with."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from angarium import AsyncClient
+from angarium.shapes import Environment
+
+Connect = Callable[[Environment | None], AsyncClient]
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One caller's way to the API.
+
+    `connect` makes a client for an environment; None stands for the key's own. `environment` is used
+    where a tool's call names none. `manages` says whether the key's scope is `manage`.
+    """
+
+    connect: Connect
+    environment: Environment | None
+    manages: bool
+
+    @asynccontextmanager
+    async def client(self, environment: Environment | None) -> AsyncIterator[AsyncClient]:
+        """Yield a client for one tool's call, and close it."""
+        async with self.connect(environment or self.environment) as client:
+            yield client

@@ -1,0 +1,53 @@
+"""One exchange of `POST /mcp`: a JSON-RPC message in, its answer out.
+
+Nothing is kept between two requests, so any server of an installation answers any of them. Every request
+has a server of its own, whose tools call the application with the key that the request came with.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+from angarium import AsyncClient
+from angarium.calls import dumped
+from angarium.retry import RetryPolicy
+from angarium.shapes import Environment
+from api.mcp.desk import Desk
+from api.mcp.inside import Application, InsideAnswer, InsideTransport, ask
+from api.mcp.server import make_server
+
+# The address is of no server: the transport calls the application. It has to be one that a client takes.
+INSIDE = "http://127.0.0.1"
+ONCE = RetryPolicy(retries=0)  # the agent decides whether it asks again
+
+
+def desk_of(
+    application: Application,
+    key: str,
+    environment: Environment | None,
+    *,
+    manages: bool,
+    address: str,
+) -> Desk:
+    """Return the desk of a caller whose calls go to an application in this process."""
+    transport = InsideTransport(application, address)
+
+    def connect(named: Environment | None) -> AsyncClient:
+        return AsyncClient(INSIDE, key, environment=named, retry=ONCE, transport=transport)
+
+    return Desk(connect, environment, manages)
+
+
+async def exchange(
+    desk: Desk, headers: Mapping[str, str], message: Mapping[str, Any]
+) -> InsideAnswer:
+    """Answer one message. `headers` have names in lower case."""
+    body = dumped(message)
+    manager = StreamableHTTPSessionManager(
+        make_server(desk), json_response=True, stateless=True, max_request_body_size=len(body) + 1
+    )
+    fields = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    async with manager.run():
+        handle = cast("Application", manager.handle_request)
+        return await ask(handle, "POST", "/mcp", fields, body)

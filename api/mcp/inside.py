@@ -1,0 +1,93 @@
+"""Requests to an ASGI application in this process: one body in, one answer out."""
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import trio
+
+_Message = MutableMapping[str, Any]
+Application = Callable[
+    [_Message, Callable[[], Awaitable[_Message]], Callable[[_Message], Awaitable[None]]],
+    Awaitable[None],
+]
+Fields = Iterable[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class InsideAnswer:
+    """An answer: status, header fields with names in lower case, and body."""
+
+    status: int
+    fields: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+
+async def ask(
+    application: Application,
+    method: str,
+    path: str,
+    fields: Fields,
+    body: bytes,
+    *,
+    query: bytes = b"",
+    address: str = "",
+) -> InsideAnswer:
+    """Return an application's answer. `path` is decoded. `address` is the client's."""
+    requests: list[_Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    answers: list[_Message] = []
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": query,
+        "headers": list(fields),
+        "client": (address, 0),
+        "server": None,
+        "extensions": {},
+        "state": {},
+    }
+
+    async def receive() -> _Message:
+        if requests:
+            return requests.pop()
+        await ended.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: _Message) -> None:
+        answers.append(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            ended.set()
+
+    ended = trio.Event()
+    await application(scope, receive, send)
+    start = answers[0]
+    parts = (message.get("body", b"") for message in answers[1:])
+    return InsideAnswer(start["status"], tuple(start["headers"]), b"".join(parts))
+
+
+class InsideTransport(httpx.AsyncBaseTransport):
+    """The client library's transport to an application in this process."""
+
+    def __init__(self, application: Application, address: str) -> None:
+        self._application = application
+        self._address = address
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Ask, and return the answer."""
+        told = await ask(
+            self._application,
+            request.method,
+            request.url.path,
+            [(name.lower(), value) for name, value in request.headers.raw],
+            await request.aread(),
+            query=request.url.query,
+            address=self._address,
+        )
+        return httpx.Response(told.status, headers=list(told.fields), content=told.body)

@@ -1,0 +1,68 @@
+"""A tool as the server lists it, and what all tools have in common."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from angarium import AsyncClient
+
+MOST_ITEMS = 50  # in one answer: an agent reads all of it, and can narrow
+EnvironmentName = Literal["DEVELOPMENT", "STAGING", "PRODUCTION"]
+Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS, description="How many to list.")]
+Document = Mapping[str, Any]
+
+
+class ToolArguments(BaseModel):
+    """The arguments of every tool."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    environment: EnvironmentName | None = Field(
+        None, description="The environment. Only an MCP key has to name it; an API key has one."
+    )
+
+
+class ToolChange(ToolArguments):
+    """The arguments of a tool that changes something."""
+
+    apply: bool = Field(
+        False,
+        description="False (default): change nothing and say what would happen. True: do it. Ask the "
+        "user before you pass true.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool. `run` returns a JSON object. `destructive`: what it does cannot be undone. `manage`: a
+    key needs that scope; tools that change something always need it."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[ToolArguments]
+    run: Callable[[AsyncClient, Any], Awaitable[Document]]
+    destructive: bool = False
+    manage: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether the tool changes something."""
+        return issubclass(self.arguments, ToolChange)
+
+    @property
+    def needs_manage(self) -> bool:
+        """Whether a key needs scope `manage`."""
+        return self.manage or self.writes
+
+
+def would(what: str, **found: Any) -> Document:
+    """Return the answer of a tool that was not told to apply its change."""
+    return {"applied": False, "wouldDo": what, **found, "next": "Call again with apply: true."}
+
+
+def done(what: str, **found: Any) -> Document:
+    """Return the answer of a tool that applied its change."""
+    return {"applied": True, "did": what, **found}

@@ -1,0 +1,13 @@
+"""All tools, in the order in which they are listed: those that look first, then those that change."""
+
+from api.mcp.tool import Tool
+from api.mcp.tools import dead_letters, deliveries, destinations, events, replays, trouble
+
+TOOLS: tuple[Tool, ...] = (
+    *trouble.TOOLS,
+    *events.TOOLS,
+    *destinations.TOOLS,
+    *deliveries.TOOLS,
+    *dead_letters.TOOLS,
+    *replays.TOOLS,
+)

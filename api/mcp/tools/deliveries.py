@@ -1,0 +1,69 @@
+"""The tools on deliveries: listing, and retry or cancellation of one."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from angarium import AsyncClient
+from angarium.shapes import DeliveryStatus, ErrorCategory
+from api.mcp.tool import Document, Limit, Tool, ToolArguments, ToolChange, done, would
+
+
+class ListDeliveries(ToolArguments):
+    """What to list."""
+
+    destination_id: str | None = Field(None, description="Those of one destination.")
+    event_type: str | None = Field(None, description="Those of one event type.")
+    customer_external_id: str | None = Field(None, description="Those of one customer's events.")
+    status: DeliveryStatus | None = Field(None, description="Those in one state.")
+    error_category: ErrorCategory | None = Field(None, description="Those with one kind of error.")
+    since: str | None = Field(None, description="Made at or after this instant, ISO 8601.")
+    until: str | None = Field(None, description="Made before this instant, ISO 8601.")
+    cursor: str | None = Field(None, description="The former page's nextCursor.")
+    limit: Limit = 20
+
+
+class SteerDelivery(ToolChange):
+    """The delivery, and what is done to it."""
+
+    delivery_id: str = Field(description="The delivery's id.")
+    action: Literal["RETRY", "CANCEL"] = Field(
+        description="RETRY: send it now, also one of the dead-letter queue. CANCEL: never send it."
+    )
+
+
+async def list_deliveries(client: AsyncClient, given: ListDeliveries) -> Document:
+    """List deliveries, newest first."""
+    chosen = given.model_dump(exclude={"limit", "cursor"})
+    page = await client.deliveries.list(limit=given.limit, cursor=given.cursor, **chosen)
+    return {**page}
+
+
+async def steer_delivery(client: AsyncClient, given: SteerDelivery) -> Document:
+    """Retry or cancel a delivery."""
+    what = f"{given.action.lower()} the delivery"
+    if not given.apply:
+        explanation = await client.deliveries.explain(given.delivery_id)
+        return would(what, **explanation)
+    steer = client.deliveries.retry if given.action == "RETRY" else client.deliveries.cancel
+    return done(what, delivery=await steer(given.delivery_id))
+
+
+TOOLS = (
+    Tool(
+        "list_deliveries",
+        "List deliveries",
+        "List deliveries, newest first, narrowed by destination, type, customer, state, error and "
+        "time. A page with searchedTo and a nextCursor is not the end.",
+        ListDeliveries,
+        list_deliveries,
+    ),
+    Tool(
+        "steer_delivery",
+        "Retry or cancel a delivery",
+        "Send one delivery now, ahead of its schedule, or cancel it for good.",
+        SteerDelivery,
+        steer_delivery,
+        destructive=True,
+    ),
+)

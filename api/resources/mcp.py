@@ -1,0 +1,84 @@
+"""POST /mcp: the Model Context Protocol over HTTP, for agents."""
+
+from typing import Any, Literal, cast
+
+import trio
+from pydantic import RootModel
+from quart import current_app, request
+
+from api.call import Answer, Call
+from api.routes import READ, Embed, Nothing, Repeat, Route
+from api.shares import Share
+from engine.core.vocabulary import Scope
+from engine.drafts import Document
+from engine.model.words import word
+
+BODY_BYTES = 512 * 1024  # an event's payload has 256 KiB at most, and escapes may double it
+# Of the request; what else it says concerns the connection that it came by.
+_PASSED = frozenset({"mcp-protocol-version", "mcp-method", "mcp-name"})
+_TAKES = "application/json, text/event-stream"
+
+
+class JsonRpcRequest(Document):
+    """A JSON-RPC 2.0 request of the protocol, or a notification, which has no id."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str | None = None
+    method: str
+    params: dict[str, Any] | None = None
+
+
+class JsonRpcAnswer(RootModel[dict[str, Any]]):
+    """A JSON-RPC 2.0 result or error."""
+
+
+class JsonRpcError(RootModel[dict[str, Any]]):
+    """A JSON-RPC 2.0 error, or the envelope where the request was refused before the protocol."""
+
+
+async def post(call: Call) -> Answer:
+    """Answer one message of an agent."""
+    # The protocol's library takes 0.4 s to load, which only a server with agents has to spend.
+    module = await trio.to_thread.run_sync(_loaded)
+    desk = module.desk_of(
+        cast("Any", current_app)._get_current_object(),
+        request.headers["Authorization"].partition(" ")[2].strip(),
+        None if call.place is None else word(call.place.name),
+        manages=call.admitted.credential.scope is Scope.MANAGE,
+        address=request.remote_addr or "",
+    )
+    headers = {name: value for name, value in call.headers.items() if name in _PASSED}
+    headers |= {"content-type": "application/json", "accept": _TAKES}
+    told = await module.exchange(desk, headers, call.document)
+    return Answer(told.status, body=told.body, content_type="application/json")
+
+
+def _loaded() -> Any:
+    from api.mcp import exchange
+
+    return exchange
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/mcp",
+        name="postMcp",
+        summary="Speak the Model Context Protocol",
+        description="The streamable HTTP transport without sessions and streams: one JSON-RPC "
+        "message in, one out; a notification is a 202. Tools call the API with the key that asks, "
+        "so they are held to its scope and count on its rate. An MCP key names the environment "
+        "by `X-Environment`, or with each tool.",
+        tag="Agents",
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=post,
+        body=JsonRpcRequest,
+        example={"jsonrpc": "2.0", "id": 1, "method": "ping"},
+        share=Share.OUTWARD,
+        body_bytes=BODY_BYTES,
+        responses={200: JsonRpcAnswer, 202: Nothing, 400: JsonRpcError, 404: JsonRpcError},
+        environment=False,
+        repeat=Repeat.NEVER,
+    ),
+)

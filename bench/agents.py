@@ -1,0 +1,71 @@
+"""A program that measures how long an agent waits for its first answer.
+
+Run `python -m bench.agents`: it makes 10,000 destinations, connects by MCP over HTTP, calls
+`find_trouble`, and prints the time from the first byte to the answer. It ends with 1 above its bar.
+"""
+
+import statistics
+import sys
+import time
+
+import httpx
+import httpx2
+import trio
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from bench.checks import require
+from bench.service import Service
+
+DESTINATIONS = 10_000
+AT_ONCE = 16  # requests that make destinations
+ROUNDS = 21  # the first one loads the protocol's library
+BAR_MS = 200.0
+
+
+def main() -> int:
+    """Return the exit code."""
+    with Service() as service:
+        trio.run(_fill, service)
+        found = [trio.run(_connect, service) for _ in range(ROUNDS)]
+    median = statistics.median(found[1:])
+    sys.stdout.write(
+        f"connect, list and find_trouble with {DESTINATIONS:,} destinations: median {median:.0f} ms, "
+        f"most {max(found[1:]):.0f} ms, the first time {found[0]:.0f} ms\n"
+    )
+    return int(median > BAR_MS)
+
+
+async def _fill(service: Service) -> None:
+    left = iter(range(DESTINATIONS))
+
+    async def make(http: httpx.AsyncClient) -> None:
+        for number in left:
+            draft = {"name": f"destination {number}", "url": "http://127.0.0.1:9/"}
+            answer = await http.post("/destinations", json=draft)
+            require(answer.status_code == 201, answer.text)
+
+    headers = {"authorization": f"Bearer {service.key}"}
+    async with (
+        httpx.AsyncClient(base_url=service.url, headers=headers, trust_env=False) as http,
+        trio.open_nursery() as nursery,
+    ):
+        for _ in range(AT_ONCE):
+            nursery.start_soon(make, http)
+
+
+async def _connect(service: Service) -> float:
+    """Return the milliseconds from the connection to the answer of the tool."""
+    headers = {"authorization": f"Bearer {service.key}"}
+    async with httpx2.AsyncClient(headers=headers, trust_env=False) as http:
+        began = time.perf_counter()
+        transport = streamable_http_client(f"{service.url}/mcp", http_client=http)
+        async with Client(transport) as client:
+            answer = await client.call_tool("find_trouble", {})
+            took = time.perf_counter() - began
+    require(not answer.is_error, str(answer.content))
+    return took * 1000
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Agents, which reach the service by the Model Context Protocol."""
