@@ -12,7 +12,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     GetCoreSchemaHandler,
@@ -22,15 +21,15 @@ from pydantic import (
     Tag,
     create_model,
 )
-from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError, core_schema
 
 from engine.core.destination import CONCURRENCY, DEFAULT_RETRY_SCHEDULE_S, MOST_CONCURRENCY
-from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
+from engine.core.vocabulary import HttpMethod, Ordering, Priority, SigningAlgorithm
 from engine.filters import compile_filter
 from engine.filters.program import SOURCE_BYTES as FILTER_BYTES
-from engine.model.documents import MAX_MEMBERS, invalid
+from engine.model.authentication import AuthenticationDraft
+from engine.model.documents import DOCUMENT, MAX_MEMBERS, invalid
 from engine.model.words import Word, word
 
 NAME_LENGTH = 256  # as event types and identifiers: fits a line of any list
@@ -44,7 +43,7 @@ _PATTERN = re.compile(r"[A-Za-z0-9._:/*-]{1,256}")
 class Document(BaseModel):
     """A JSON object in camelCase that refuses what it does not know and converts nothing."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
+    model_config = DOCUMENT
 
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH)]
@@ -193,6 +192,7 @@ Secret = Annotated[
     Field(json_schema_extra={"pattern": f"^{_SECRET.pattern}$"}),
 ]
 MAX_GRACE_S = 604_800  # a week
+MAX_DISABLE_AFTER_S = 30 * 86_400  # beyond a month, nobody waits for it
 
 
 class _Options(Document):
@@ -210,10 +210,23 @@ class _Options(Document):
     )
     delivery: Annotated[DeliveryOptions, NullIs({})] = Field(default_factory=DeliveryOptions)
     signing: Annotated[SigningOptions, NullIs({})] = Field(default_factory=SigningOptions)
+    method: Annotated[Word[HttpMethod], NullIs("POST")] = word(HttpMethod.POST)
+    authentication: AuthenticationDraft | None = Field(
+        None, description="How requests prove who sends them. Its secrets are shown as ***."
+    )
+    disable_after_seconds: int | None = Field(
+        None, ge=1, le=MAX_DISABLE_AFTER_S,
+        description="Seconds of failing after which the destination is disabled; null: never.",
+    )  # fmt: skip
     secret: Secret | None = Field(
         None, description="The signing secret, of 24 to 64 bytes, to keep one that receivers know. "
         "Null: a new one is made.",
     )  # fmt: skip
+
+    @property
+    def http_method(self) -> HttpMethod:
+        """The method as the engine's word."""
+        return HttpMethod[self.method]
 
     @property
     def ordering(self) -> Ordering:
@@ -367,6 +380,7 @@ DestinationPatch = patch_of(
     "DestinationPatch",
     ("secret",),
     headers=Annotated[dict[str, str | None], Few],
+    authentication=Annotated[dict[str, Any], Few],
     delivery=patch_of(DeliveryOptions, "DeliveryOptionsPatch"),
     signing=patch_of(SigningOptions, "SigningOptionsPatch"),
     rotate_secret=bool,

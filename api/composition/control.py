@@ -75,11 +75,11 @@ class ControlParts(DeliveryParts):
             self.upkeep, self.plans.longest_retention_days, lambda: int(now() * 1000), self._covered
         )
 
-    async def _disable_gone(self, gone: Destination, quiet: bool) -> None:
-        """Disable a destination that answered 410, however long the database is away."""
+    async def _disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
+        """Disable a destination, however long the database is away."""
         while True:
             try:
-                await self.destinations.disable_gone(gone, quiet=quiet)
+                await self.destinations.disable_gone(gone, quiet=quiet, overdue=overdue)
             except (StoreError, Refusal):
                 await trio.sleep(1)
             else:

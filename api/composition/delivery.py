@@ -16,6 +16,8 @@ from engine.core.destination import Destination
 from engine.intake.intake import Intake
 from engine.intake.intakes import Intakes
 from engine.outbound import OutboundSender
+from engine.outbound.authenticating import Authenticator
+from engine.outbound.tokens import Tokens
 from engine.ports import IntakeStore
 from engine.recording.measures import Measured
 from engine.recording.outcome_queue import OutcomeQueue
@@ -47,20 +49,25 @@ class DeliveryParts(Foundation):
         embedded: EmbeddedServer | None,
         worker: WorkerNode | None,
         *,
-        gone: Callable[[Destination, bool], Awaitable[None]],
+        gone: Callable[[Destination, bool, bool], Awaitable[None]],
         address: Callable[[], tuple[str, int]],
     ) -> None:
-        """`gone` is run when a destination answered 410; `address` is where the server listens."""
+        """`gone` is run when a destination is to be disabled; see `Directory`. `address` is where the
+        server listens."""
         super().__init__(settings, bridge, box, embedded, worker)
         now = self.clock.now
         self.filing = Filing(self, box)
         self.carrying = Carrying(self, box, self.filing, address)
         self.script_limit = ScriptLimit()
+        spawn = self.background.spawn
+        tokens = Tokens(self.wire.wiring, spawn, now)
+        self.authenticator = Authenticator(tokens, self.wire.wiring.identities, spawn)
         self.outbound = OutboundSender(
             self.wire,
             self.carrying.carrier,
             self.transforms,
             self.templates,
+            self.authenticator,
             self.timers,
             self.clock,
             self.script_limit,

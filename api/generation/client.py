@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from api.generation.methods import Methods, Operation, filter_of, parts_of
-from api.generation.shapes import PAGE, Shapes
+from api.generation.shapes import APART, PAGE, Shapes
 from api.generation.synchronous import synchronous
 from api.generation.text import MADE, formatted, with_imports
 from api.generation.types import Types
@@ -108,7 +108,7 @@ def _homes(shapes: Shapes, path: Path) -> list[str]:
     """Return the modules that a module of shapes may import of."""
     if path.stem == "__init__":
         return [*dict.fromkeys(shapes.module_of.values()), PAGE]
-    return [home for home in ("words", "shared", PAGE) if home != path.stem]
+    return [home for home in ("words", "shared", *APART.values(), PAGE) if home != path.stem]
 
 
 def _names_in(shapes: Shapes, home: str) -> list[str]:

@@ -11,6 +11,8 @@ from api.generation.text import comment, docstring, module
 from api.generation.types import Types, names_within
 
 SHARED, WORDS, PAGE = "shared", "words", "page"
+# Shapes of a large group that have a module of their own, by the end of their names.
+APART = {"Authentication": "authentication", "Patch": "patches"}
 
 
 class Shapes:
@@ -27,7 +29,8 @@ class Shapes:
             if "enum" in types.schemas[name]:
                 self.module_of[name] = WORDS
             elif _is_type(types, name):
-                self.module_of[name] = groups.pop() if len(groups) == 1 else SHARED
+                apart = next((APART[end] for end in APART if name.endswith(end)), None)
+                self.module_of[name] = apart or (groups.pop() if len(groups) == 1 else SHARED)
         self.module_of |= {
             name: WORDS for name, schema in types.schemas.items() if "enum" in schema
         }
@@ -102,6 +105,8 @@ def _is_type(types: Types, name: str) -> bool:
 
 
 _SENTENCES = {
+    "authentication": "Shapes of the ways in which destinations prove who sends.",
+    "patches": "Shapes of changes: what is left out stays.",
     "client": "Shapes of the client's own methods.",
     SHARED: "Shapes that several groups of methods share.",
     WORDS: "The API's lists of words.",

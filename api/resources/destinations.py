@@ -29,7 +29,13 @@ COLUMNS = (
 )
 LISTING = "/destinations"
 # What a customer may set of a destination only where its workspace lets it.
-OPTIONS = {"headers": Ability.EDIT_HEADERS, "delivery": Ability.EDIT_DELIVERY_OPTIONS}
+OPTIONS = {
+    "headers": Ability.EDIT_HEADERS,
+    "authentication": Ability.EDIT_HEADERS,  # it is the header Authorization, or does its work
+    "delivery": Ability.EDIT_DELIVERY_OPTIONS,
+    "method": Ability.EDIT_DELIVERY_OPTIONS,
+    "disableAfterSeconds": Ability.EDIT_DELIVERY_OPTIONS,
+}
 SIGNING = dict.fromkeys(("rotateSecret", "graceSeconds", "signing"), Ability.ROTATE_SECRETS)
 EXAMPLE = {
     "name": "Orders",
@@ -139,7 +145,10 @@ ROUTES = (
         "is tied to its customer.\n\n"
         "There are two forms. Direct: a `url` that is sent the event as it is. From a template of the "
         "catalog: `templateId` and `config`, of which the template makes URL, headers and body; its own "
-        "defaults, such as the service's rate limit, stand where `delivery` says nothing.",
+        "defaults, such as the service's rate limit, stand where `delivery` says nothing.\n\n"
+        "`authentication` says how requests prove who sends them: a password, a token, tokens of a token "
+        "endpoint, or a client certificate. All kinds but MTLS set the header Authorization, which no "
+        "other header may set then.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -187,7 +196,9 @@ ROUTES = (
         "header. It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret. "
         "The previous one signs as well for `graceSeconds` (86400); 0 "
         "ends every former one at once. A masked value that is sent back stays; when "
-        "the URL's scheme, host or port changes, each masked header must be given anew or removed.\n\n"
+        "the URL's scheme, host or port changes, each masked header must be given anew or removed. "
+        "The same holds for the secrets of `authentication`, also when its `tokenUrl` changes; another "
+        "`kind` replaces all of it, and null removes it.\n\n"
         "Where it was made from a template, `config` merges like the rest: a secret whose mask is sent "
         "back stays, and each must be given anew when the requests go to another host. `templateId` "
         "cannot be changed, and `url` is the template's to make.",

@@ -13,6 +13,7 @@ from engine.files.carrying import HEADER
 from engine.log.delivery_log import DeliveryDetail, SentVersion
 from engine.model.errors import Refusal
 from engine.model.headers import MASK, is_secret
+from engine.model.words import word
 from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
@@ -47,6 +48,8 @@ async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None
         )
     }
     headers = {"host": _host(detail.sent.url)}
+    if detail.sent.authorizes:
+        own["authorization"] = MASK
     named: set[str] = set()
     # Each name from the first that has it, as on the wire.
     ours = {"content-type": "application/json", "user-agent": USER_AGENT.decode()}
@@ -75,7 +78,7 @@ async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None
         if len(body) < len(whole):
             note = f"the body has {len(made.body)} bytes: its beginning is shown"
     return {
-        "method": "POST",
+        "method": word(detail.sent.method),
         "url": detail.sent.url,
         "headers": headers,
         "body": body,

@@ -21,6 +21,7 @@ from engine.core.vocabulary import (
     DlqStatus,
     Environment,
     ErrorCategory,
+    HttpMethod,
     Origin,
     Priority,
 )
@@ -247,7 +248,7 @@ class Attempt(TypedDict):
 class SentRequest(TypedDict):
     """The request as it was last sent, without its signature and with masked values."""
 
-    method: Literal["POST"]
+    method: Word[HttpMethod]
     url: str
     headers: dict[str, str]
     body: Annotated[

@@ -15,8 +15,9 @@ class DestinationDisabled(Document):
 
     destination_id: Uuid
     destination_name: str | None
-    reason: Literal["GONE", "CALLER"] = Field(
-        description="GONE: it answered 410. CALLER: somebody asked for it."
+    reason: Literal["GONE", "FAILING", "CALLER"] = Field(
+        description="GONE: it answered 410. FAILING: it failed for `disableAfterSeconds`. "
+        "CALLER: somebody asked for it."
     )
     disabled_at: Timestamp
 

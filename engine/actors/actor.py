@@ -232,7 +232,7 @@ class DestinationActor:
         if commands.read is not None:
             self._pending_read.waits = commands.read
         if commands.disable:
-            context.gone(self.config, commands.settle)
+            context.gone(self.config, commands)
         if commands.wake_at is not None:
             self._alarm.within(commands.wake_at - now)
 
@@ -384,7 +384,7 @@ class DestinationActor:
         recovery.wound_up(guilty)
         self.checkpoint.save(self.config, machine.snapshot(), now)
         if commands.disable:
-            context.gone(self.config, commands.settle)
+            context.gone(self.config, commands)
         if not commands.settle:
             self.start()
 

@@ -12,7 +12,7 @@ from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import Departure
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
-from engine.core.commands import MemoryLimits
+from engine.core.commands import Commands, MemoryLimits
 from engine.core.destination import Destination
 from engine.core.health import Health, Hold, HoldReason
 from engine.core.machine import DestinationMachine
@@ -87,7 +87,7 @@ class Context:
         attempts: Attempts,
         memory: Memory,
         mark_after: int,
-        gone: Callable[[Destination, Sequence[Settlement]], None],
+        gone: Callable[[Destination, Commands], None],
         retired: "Callable[[DestinationActor, Departure], None]",
     ) -> None:
         self.now = now

@@ -22,10 +22,10 @@ from engine.actors.memory import Memory
 from engine.actors.readers import Readers
 from engine.actors.reading import Awakening
 from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistics, Totals
-from engine.core.commands import MemoryLimits
+from engine.core.commands import Commands, MemoryLimits
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
-from engine.core.records import Delivery, Settlement
+from engine.core.records import Delivery
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
 from engine.model.identity import SHARDS
 from engine.ports import BacklogRow, BacklogStore, DirtyDestination, Sender
@@ -59,14 +59,14 @@ class Directory:
         store: BacklogStore,
         attempts: Attempts,
         forgettable: Wake,
-        gone: Callable[[Destination, bool], None],
+        gone: Callable[[Destination, bool, bool], None],
         jitter: Callable[[], float] = random.random,
         make_machine: Callable[..., DestinationMachine] = DestinationMachine,
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
     ) -> None:
-        """`gone` is called with a destination that answered 410, and whether only deliveries of the
-        service's own events met that. `forgettable` is set when a backlog row may be taken."""
+        """`gone` is called with a destination that is to be disabled, whether only own events met that,
+        and whether it failed for too long. `forgettable` is set when a backlog row may be taken."""
         self._find = find
         self._now = now
         self._store = store
@@ -275,10 +275,11 @@ class Directory:
             self._forgettable[actor.id] = actor.environment
             self._wake_intake.set()
 
-    def _gone(self, destination: Destination, settlements: Sequence[Settlement]) -> None:
-        met = [s for s in settlements if s.error_category is ErrorCategory.DESTINATION_GONE]
+    def _gone(self, destination: Destination, commands: Commands) -> None:
+        gone = ErrorCategory.DESTINATION_GONE
+        met = [each for each in commands.settle if each.error_category is gone]
         quiet = bool(met) and all(each.delivery.event.origin is Origin.OWN for each in met)
-        self._when_gone(destination, quiet)
+        self._when_gone(destination, commands.quiet or quiet, commands.overdue)
 
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
         """Return backlog rows (environment, destination) that may be deleted now, a bounded number;

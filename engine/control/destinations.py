@@ -11,12 +11,20 @@ from engine.control.customers import QuotaCheck
 from engine.control.ports import DestinationStore
 from engine.control.rotation import OF_ROTATION, Make, first_keys, rotation_of, shown_secret
 from engine.control.rules import RuleCommands
-from engine.control.shaping import Draft, Receiver, drafted, host_of, patched, receiver_of
+from engine.control.shaping import (
+    Draft,
+    check_authentication,
+    drafted,
+    hosts_of,
+    patched,
+    receiver_of,
+)
 from engine.control.templated import changed_secrets
 from engine.control.views import destination_document
 from engine.control.writer import ConfigurationWriter, destination_of, refuse_archived
 from engine.core.destination import Destination
 from engine.core.vocabulary import DestinationStatus
+from engine.model import authentication
 from engine.model import headers as own_headers
 from engine.model.configuration import DestinationRecord
 from engine.model.documents import invalid
@@ -34,8 +42,12 @@ _ACTIONS = {
     DestinationStatus.ARCHIVED: "archive",
 }
 
+RECEIVER_GONE = "receiver-gone"  # the actors of changes that nobody asked for
+RECEIVER_FAILS = "receiver-fails"
+_REASONS = {RECEIVER_GONE: "GONE", RECEIVER_FAILS: "FAILING"}
+
 Change = Callable[[DestinationRecord], DestinationRecord]
-Disabled = Callable[[str, int, int, str], None]  # destination, environment, ms, GONE or CALLER
+Disabled = Callable[[str, int, int, str], None]  # destination, environment, ms, reason
 Objection = Callable[[str, str], Awaitable[str | None]]  # host, workspace: why it is refused
 
 
@@ -77,7 +89,8 @@ class DestinationCommands:
         """
         headers = own_headers.created(draft.headers)
         receiver = receiver_of(draft, self._catalog)
-        await self._refuse_unreachable(actor, receiver)
+        proof = authentication.authentication_of(draft.authentication)
+        await self._refuse_unreachable(actor, hosts_of(receiver, proof, self._catalog))
 
         async def command() -> tuple[DestinationRecord, str | None]:
             customer, account = await self._account(actor, environment, draft)
@@ -94,7 +107,9 @@ class DestinationCommands:
                 headers=headers,
                 signing=keys,
                 updated_at_ms=self._writer.now_ms(),
+                authentication=proof,
             )
+            check_authentication(record, self._catalog)
             shown = differences({}, _audited(record))
             entry = self._writer.entry(actor, "destination.create", record.id, shown)
             plan = self._plans.of_environment(environment)
@@ -132,11 +147,13 @@ class DestinationCommands:
             )
             return present if following == present else self._next(following)
 
-        if (
-            "url" in changes or "config" in changes
-        ):  # a look-up takes long: the command does not wait
+        if not changes.keys().isdisjoint(("url", "config", "authentication")):
+            # a look-up takes long: the command does not wait
             present = await destination_of(self._store, actor, environment, identifier)
-            await self._refuse_unreachable(actor, change(present), present)
+            following = change(present)
+            hosts = hosts_of(following, following.authentication, self._catalog)
+            known = hosts_of(present, present.authentication, self._catalog)
+            await self._refuse_unreachable(actor, dict(hosts.items() - known.items()))
         rotate = rotation.asked
         record = await self._change(actor, environment, identifier, "update", change, rotate=rotate)
         return record, shown_secret(record.signing[0]) if rotate else None
@@ -162,12 +179,14 @@ class DestinationCommands:
         await self._rules.remove_all_of(actor, environment, identifier)
         return record
 
-    async def disable_gone(self, destination: Destination, *, quiet: bool = False) -> None:
-        """Disable a destination whose receiver answered 410. Raises StoreAwayError. A `quiet` change is
-        not announced: the receiver gave that answer to an announcement."""
+    async def disable_gone(
+        self, destination: Destination, *, quiet: bool = False, overdue: bool = False
+    ) -> None:
+        """Disable a destination whose receiver answered 410, or failed for longer than it may
+        (`overdue`). Raises StoreAwayError. A `quiet` change is not announced: an announcement met it."""
         actor = Principal(
             kind="SYSTEM",
-            id="receiver-gone",
+            id=RECEIVER_FAILS if overdue else RECEIVER_GONE,
             workspace=destination.workspace,
             environment=destination.environment,
         )
@@ -175,7 +194,8 @@ class DestinationCommands:
         def change(present: DestinationRecord) -> DestinationRecord:
             # another version may lead elsewhere, and its receiver has not said that it is gone
             elsewhere = present.url != destination.url or present.template != destination.template
-            if elsewhere or present.status is not DestinationStatus.ACTIVE:
+            lifted = overdue and present.disable_after_s is None
+            if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:
                 return present
             return self._next(present, status=DestinationStatus.DISABLED)
 
@@ -214,6 +234,9 @@ class DestinationCommands:
                 return present
             shown = differences(_audited(present), _audited(following))
             secrets = [f"config.{name}" for name in changed_secrets(present, following)]
+            secrets += authentication.changed_secrets(
+                present.authentication, following.authentication
+            )
             for name in ["secret", *secrets] if rotate else secrets:
                 shown[name] = {"from": MASK, "to": MASK}
             entry = self._writer.entry(actor, f"destination.{action}", identifier, shown)
@@ -231,7 +254,7 @@ class DestinationCommands:
     ) -> None:
         ended = before.status is DestinationStatus.ACTIVE
         if ended and after.status is DestinationStatus.DISABLED and self._disabled is not None:
-            reason = "GONE" if actor.kind == "SYSTEM" else "CALLER"
+            reason = _REASONS.get(actor.id, "CALLER") if actor.kind == "SYSTEM" else "CALLER"
             self._disabled(after.id, after.environment, after.updated_at_ms, reason)
 
     def _next(
@@ -244,19 +267,14 @@ class DestinationCommands:
             updated_at_ms=self._writer.next_ms(record.updated_at_ms),
         )
 
-    async def _refuse_unreachable(
-        self,
-        actor: Principal,
-        following: Receiver | DestinationRecord,
-        present: DestinationRecord | None = None,
-    ) -> None:
-        host = host_of(following, self._catalog)
-        same = present is not None and host == host_of(present, self._catalog)
-        if host is None or same or self._objection is None:
+    async def _refuse_unreachable(self, actor: Principal, hosts: Mapping[str, str]) -> None:
+        """Raise Refusal 400 for a host to which nothing can be sent; `hosts` are by their fields."""
+        if self._objection is None:
             return
-        objection = await self._objection(host, actor.workspace)
-        if objection is not None:
-            raise invalid("url" if following.template is None else "config", objection)
+        for field, host in hosts.items():
+            objection = await self._objection(host, actor.workspace)
+            if objection is not None:
+                raise invalid(field, objection)
 
     async def _account(
         self, actor: Principal, environment: int, draft: Draft

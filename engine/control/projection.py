@@ -8,6 +8,7 @@ from engine.control import templated
 from engine.control.ports import Projection
 from engine.core.destination import MOST_CONCURRENCY, Destination, Target
 from engine.core.vocabulary import CredentialKind, DestinationStatus
+from engine.model import authentication
 from engine.model.configuration import DestinationRecord, KeyRecord, Tenant
 from engine.model.errors import Refusal
 from engine.model.headers import Headers
@@ -154,6 +155,7 @@ def engine_view(
     headers = record.headers
     try:
         target, headers = _receiver(record, catalog)
+        headers += authentication.own_headers(record.authentication)
     except Refusal as refusal:
         # only the places of a configuration: a message could quote its values
         reason = refusal.message if record.template is None else _places(refusal)
@@ -188,6 +190,9 @@ def engine_view(
         customer_account=record.customer_account,
         transform=record.transform,
         template=record.template,
+        method=record.method,
+        authentication=authentication.per_attempt(record.authentication),
+        disable_after_s=record.disable_after_s,
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 
+from engine.core.authentication import MutualTls
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus
 from engine.log.delivery_log import (
@@ -89,5 +90,7 @@ def rehearsed(destination: DestinationRecord, delivery: Delivery) -> DeliveryDet
             algorithm=destination.algorithm,
             template=None if template is None else template.id,
             config=None if template is None else template.shown,
+            method=destination.method,
+            authorizes=not isinstance(destination.authentication, MutualTls | None),
         ),
     )

@@ -8,6 +8,7 @@ from msgspec import Struct
 from engine.control import templated
 from engine.control.rotation import Make, SecretRotation, next_keys
 from engine.control.views import DestinationDocument, destination_document
+from engine.core.authentication import Authentication, ClientCredentials, MutualTls
 from engine.core.destination import CONCURRENCY, Template
 from engine.drafts import (
     AUTO,
@@ -16,15 +17,19 @@ from engine.drafts import (
     TemplateDestinationDraft,
 )
 from engine.model import headers as own_headers
+from engine.model.authentication import FIELD as AUTHENTICATION
+from engine.model.authentication import authentication_of, base_of_patch, refuse_misplaced
 from engine.model.configuration import DestinationRecord
 from engine.model.documents import invalid, merged, read
 from engine.model.errors import Refusal
 from engine.templates.catalog import Catalog
+from engine.wire.identities import check_identity
 from engine.wire.signing import new_key
 from engine.wire.target import parse_target
 
 Draft = DestinationDraft | TemplateDestinationDraft
 _FIXED = ("customerExternalId", "customerAccountId", "templateId")
+_TOKEN_URL = f"{AUTHENTICATION}.tokenUrl"
 _RATE = "rateLimitPerSecond"  # fields in which null has a meaning: no limit
 
 
@@ -64,6 +69,8 @@ def drafted(draft: Draft, receiver: Receiver, **rest: Any) -> DestinationRecord:
         retry_schedule_s=tuple(delivery.retry_schedule),
         algorithm=draft.algorithm,
         template=receiver.template,
+        method=draft.http_method,
+        disable_after_s=draft.disable_after_seconds,
         **rest,
     )
 
@@ -79,6 +86,9 @@ def patched(
 ) -> DestinationRecord:
     """Return a record after a merge patch (RFC 7396), of the same version. Raises Refusal 400."""
     document = destination_document(present)
+    document["authentication"] = base_of_patch(
+        document["authentication"], patch.get(AUTHENTICATION)
+    )
     for field, value in document.items():
         if field in _FIXED and field in patch and patch[field] != value:
             raise invalid(field, "cannot be changed")
@@ -87,7 +97,10 @@ def patched(
         if present.template is None
         else _templated(present, present.template, document, patch, catalog)
     )
-    return drafted(
+    authentication = authentication_of(
+        draft.authentication, present.authentication, patch=patch.get(AUTHENTICATION), moved=moved
+    )
+    following = drafted(
         draft,
         receiver,
         id=present.id,
@@ -100,7 +113,37 @@ def patched(
         signing=next_keys(present.signing, draft.algorithm, rotation, now=now, make=make_key),
         updated_at_ms=present.updated_at_ms,
         transform=present.transform,
+        authentication=authentication,
     )
+    changed = AUTHENTICATION in patch or "headers" in patch or "url" in patch or "config" in patch
+    if changed:  # else it was judged by the rules of its time
+        check_authentication(following, catalog)
+    return following
+
+
+def check_authentication(record: DestinationRecord, catalog: Catalog) -> None:
+    """Judge an authentication beside the rest of its destination. Raises Refusal 400."""
+    authentication = record.authentication
+    if authentication is None:
+        return
+    headers, template = record.headers, record.template
+    origin = _origin(record.url)
+    if template is not None:
+        definition = templated.required(catalog, template.id)
+        headers += templated.destined(definition, template).headers
+        origin = templated.led_to(definition, template)
+    refuse_misplaced(authentication, headers, tls=origin is not None and origin[0])
+    if isinstance(authentication, ClientCredentials):
+        _token_host(authentication)
+    elif isinstance(authentication, MutualTls):
+        check_identity(authentication)
+
+
+def _token_host(authentication: ClientCredentials) -> str:
+    try:
+        return parse_target(authentication.token_url).host
+    except Refusal as refusal:
+        raise invalid(_TOKEN_URL, refusal.message) from None
 
 
 def _direct(
@@ -145,8 +188,20 @@ def _templated(
     return draft, Receiver(url, draft.delivery, template), moved
 
 
-def host_of(receiver: Receiver | DestinationRecord, catalog: Catalog) -> str | None:
-    """Return the host that requests go to, None where they go nowhere any more."""
+def hosts_of(
+    receiver: Receiver | DestinationRecord, authentication: Authentication | None, catalog: Catalog
+) -> dict[str, str]:
+    """Return the hosts that are sent to, by the field that leads to each. Raises Refusal 400."""
+    hosts = {}
+    host = _host_of(receiver, catalog)
+    if host is not None:
+        hosts["url" if receiver.template is None else "config"] = host
+    if isinstance(authentication, ClientCredentials):
+        hosts[_TOKEN_URL] = _token_host(authentication)
+    return hosts
+
+
+def _host_of(receiver: Receiver | DestinationRecord, catalog: Catalog) -> str | None:
     template = receiver.template
     if template is None:
         origin = _origin(receiver.url)

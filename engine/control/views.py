@@ -6,8 +6,10 @@ from typing_extensions import TypedDict
 
 from engine.control.rotation import public_key_texts
 from engine.control.templated import masked
-from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
+from engine.core.vocabulary import HttpMethod, Ordering, Priority, SigningAlgorithm
 from engine.drafts import AUTO, DeliveryOptions, DocumentedAs, Uuid, told
+from engine.model import authentication
+from engine.model.authentication import AuthenticationDraft
 from engine.model.configuration import DestinationRecord
 from engine.model.headers import shown
 from engine.model.quotas import Quotas
@@ -50,6 +52,15 @@ class DestinationDocument(TypedDict):
     headers: dict[str, str]
     delivery: Annotated[Options, DocumentedAs(DeliveryOptions)]
     signing: Signing
+    method: Word[HttpMethod]
+    authentication: Annotated[
+        dict[str, Any] | None,
+        DocumentedAs(AuthenticationDraft | None),
+        told("How requests prove who sends them; secrets are shown as ***."),
+    ]
+    disableAfterSeconds: Annotated[
+        int | None, told("Seconds of failing after which it is disabled; null: never.")
+    ]
 
 
 class RuleDocument(TypedDict):
@@ -93,6 +104,9 @@ def destination_document(record: DestinationRecord) -> DestinationDocument:
             "retrySchedule": list(record.retry_schedule_s),
         },
         "signing": {"algorithm": word(record.algorithm)},
+        "method": word(record.method),
+        "authentication": authentication.shown(record.authentication),
+        "disableAfterSeconds": record.disable_after_s,
     }
 
 

@@ -62,6 +62,10 @@ class Commands(Struct):
     settle: list[Settlement] = field(default_factory=list)  # make durable, in this order
     read: AnyRequest | None = None  # at most one is outstanding; if it fails: `read_failed()`
     wake_at: float | None = None  # seconds since the epoch; None: nothing is waited for
-    disable: bool = False  # a 410 was met: DISABLE the destination by a command (once)
+    disable: bool = (
+        False  # a 410 was met, or `overdue`: DISABLE the destination by a command (once)
+    )
+    overdue: bool = False  # the destination failed for longer than it may
+    quiet: bool = False  # with `overdue`: only deliveries of the service's own events have failed
     rebuild: bool = False  # replace the machine by a fresh one, restored from the store
     snapshot: bool = False  # durable state changed: write `snapshot()`

@@ -5,7 +5,8 @@ A PATCH makes a new version; the actor is told and uses it for every attempt not
 
 from msgspec import Struct
 
-from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
+from engine.core.authentication import ClientCredentials, MutualTls
+from engine.core.vocabulary import DestinationStatus, HttpMethod, Ordering, SigningAlgorithm
 
 CONCURRENCY = 8  # the default; an adaptive limit begins there
 MOST_CONCURRENCY = (
@@ -72,3 +73,6 @@ class Destination(Struct, frozen=True, kw_only=True):
     customer_account: str | None = None
     transform: Transform | None = None
     template: Template | None = None
+    method: HttpMethod = HttpMethod.POST
+    authentication: ClientCredentials | MutualTls | None = None  # other kinds are among `headers`
+    disable_after_s: int | None = None

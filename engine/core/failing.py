@@ -13,16 +13,18 @@ SILENT_S = 3600.0
 class Failing:
     """Owner of a destination's row of failures. Instants are seconds since the epoch."""
 
-    __slots__ = ("failures", "quiet", "silent_since", "since")
+    __slots__ = ("failures", "quiet", "silent_since", "since", "spared_at")
 
     def __init__(self, kept: FailureRow | None, now: float) -> None:
         self.failures = 0  # in a row, of anything
         self.since: float | None = None  # the destination counts as failing
         self.silent_since: float | None = None  # something has waited and failed, not succeeded
+        self.spared_at: float | None = None  # when its patience with failures began anew
         self.quiet = True  # only deliveries of the service's own events have failed
         if kept is not None:
             self.failures, self.quiet = kept.failures, kept.quiet
             self.since = None if kept.since is None else min(kept.since, now)
+            self.spared_at = None if kept.spared_at is None else min(kept.spared_at, now)
             silent = kept.silent_since
             self.silent_since = None if silent is None else min(silent, now)
 
@@ -43,7 +45,7 @@ class Failing:
         """Hear of a success. Returns True if the destination was failing."""
         recovered = self.since is not None
         self.failures, self.quiet = 0, True
-        self.since = self.silent_since = None
+        self.since = self.silent_since = self.spared_at = None
         return recovered
 
     def due_at(self) -> float | None:
@@ -68,8 +70,17 @@ class Failing:
         self.since = now
         return True
 
+    def spare(self, now: float) -> None:
+        """Count how long the destination has failed from now: somebody has changed something."""
+        if self.since is not None:
+            self.spared_at = now
+
+    def fails_longer(self, than_s: float, now: float) -> bool:
+        """Return True if the destination has counted as failing for so long."""
+        return self.since is not None and now - max(self.since, self.spared_at or 0.0) >= than_s
+
     def row(self) -> FailureRow | None:
         """Return what a snapshot keeps."""
         if not self.failures:
             return None
-        return FailureRow(self.failures, self.quiet, self.silent_since, self.since)
+        return FailureRow(self.failures, self.quiet, self.silent_since, self.since, self.spared_at)

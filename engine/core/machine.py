@@ -44,8 +44,7 @@ from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DestinationSta
 class DestinationMachine:
     """The pure core of one destination's actor. It keeps one ordering for life; see `Commands.rebuild`.
     `jitter` gives 0.0 <= x < 1.0. `snapshot` is a predecessor's. Arrivals, `spilled` ones too, must be
-    told in order of seq. A delivery that is told after a later one of its class raises LostTrackError;
-    then restore a new machine from the store."""
+    told in order of seq in their class, else LostTrackError: then restore a new one from the store."""
 
     def __init__(
         self,
@@ -311,6 +310,7 @@ class DestinationMachine:
             commands.wake_at = backlog.reader.named_at(now)
             if throttle.gone_version is not None and not self._disable_asked:
                 commands.disable = self._disable_asked = True
+                commands.overdue, commands.quiet = throttle.failed_too_long()
         commands.settle, self._settle = self._settle, commands.settle
         commands.snapshot, throttle.changed = throttle.changed, False
         self.fast_path.update(self.config, throttle)

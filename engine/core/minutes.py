@@ -15,7 +15,7 @@ _DELIVERED = DeliveryStatus.DELIVERED
 class MinuteDelta(Struct):
     """The changes that one group makes to a destination's counters of one minute.
 
-    `errors` has a count per ErrorCategory (index = code - 1, 13 of them), `latency` one per bucket (24:
+    `errors` has a count per ErrorCategory (index = code - 1), `latency` one per bucket (24:
     index k counts attempts of at most 1.6^k ms, the last all slower).
     """
 

@@ -30,6 +30,7 @@ class FailureRow(Struct, array_like=True):
     quiet: bool
     silent_since: float | None
     since: float | None  # when the destination began to fail
+    spared_at: float | None = None  # when it was enabled again, or its URL changed
 
 
 class Snapshot(Struct, kw_only=True, omit_defaults=True):
@@ -39,7 +40,10 @@ class Snapshot(Struct, kw_only=True, omit_defaults=True):
     taken_at: float
     circuit: CircuitSnapshot | None = None
     paused_until: float | None = None  # Retry-After
-    gone_version: int | None = None  # the configuration that met a 410 and is to be DISABLED
+    gone_version: int | None = (
+        None  # the configuration that is to be DISABLED, for a 410 or `overdue`
+    )
+    overdue: bool = False  # it failed for longer than it may
     blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
     row: FailureRow | None = None
     tokens: float | None = None  # of the rate limit, when taken

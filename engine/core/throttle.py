@@ -1,4 +1,5 @@
-"""The throttle of a destination: its circuit, rate, concurrency, a Retry-After, a 410 that was met.
+"""The throttle of a destination: its circuit, rate, concurrency, a Retry-After, and what is to disable
+it: a 410, or failing for too long.
 
 A probe of the circuit is the next delivery that is eligible: it keeps to its own schedule, to the
 rate and to Retry-After. Changing the URL, or enabling the destination again, makes the probe due at
@@ -33,7 +34,7 @@ class Throttle:
 
     __slots__ = (
         "blocked_since", "bucket", "changed", "circuit", "failing", "full", "gone_version", "limit",
-        "opens_at", "paused_until", "width",
+        "opens_at", "overdue", "paused_until", "width",
     )  # fmt: skip
 
     def __init__(self, config: Destination, now: float, snapshot: Snapshot | None) -> None:
@@ -42,7 +43,8 @@ class Throttle:
         self.bucket: TokenBucket | None = None
         self.paused_until: float | None = None
         self.blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
-        self.gone_version: int | None = None  # of the configuration that met a 410: nothing is sent
+        self.gone_version: int | None = None  # of the configuration to be disabled: nothing is sent
+        self.overdue = False  # to be disabled for failing too long, not for a 410
         self.opens_at: float | None = (
             None  # when to ask again, after `allow` has allowed too little
         )
@@ -149,6 +151,7 @@ class Throttle:
         own = delivery.event.origin is Origin.OWN
         if self.failing.failed(now, own=own):
             self.changed = True
+        self._lose_patience(config, now)
         if outcome.unsent:
             self.skipped(delivery, now)
             return
@@ -159,13 +162,17 @@ class Throttle:
             self.changed = True
         gone = outcome.category == ErrorCategory.DESTINATION_GONE
         if gone and config.status == DestinationStatus.ACTIVE:
-            self.gone_version = config.version
+            self.gone_version, self.overdue = config.version, False
             self.changed = True
         if outcome.retry_after_s is not None:
             until = now + retry_after_s(config, outcome.retry_after_s)
             if until > (self.paused_until or now):
                 self.paused_until = until
                 self.changed = True
+
+    def failed_too_long(self) -> tuple[bool, bool]:
+        """Return whether it is disabled for that, and whether only own events have failed then."""
+        return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
         """Note whether something waits, and when the destination will count as failing for that."""
@@ -187,6 +194,7 @@ class Throttle:
         moved = old.url != new.url
         if enabled or moved:
             self.circuit.repaired(now)
+            self.failing.spare(now)
         if moved:
             self.paused_until = self.blocked_since = None
         elif self.paused_until is not None:
@@ -194,6 +202,7 @@ class Throttle:
         if self.gone_version is not None:
             # A new URL, or the disabling itself, settles it; any other change comes under the same hold.
             settled = moved or new.status != DestinationStatus.ACTIVE
+            settled = settled or (self.overdue and new.disable_after_s is None)
             self.gone_version = None if settled else new.version
             self.changed = True
         if old.rate_per_second != new.rate_per_second:
@@ -226,6 +235,7 @@ class Throttle:
             circuit=kept,
             paused_until=self.paused_until,
             gone_version=self.gone_version,
+            overdue=self.gone_version is not None and self.overdue,
             blocked_since=self.blocked_since,
             row=self.failing.row(),
             tokens=None if self.bucket is None else self.bucket.level(now),
@@ -261,6 +271,14 @@ class Throttle:
         self.limit = limit
         self.width = limit.width
 
+    def _lose_patience(self, config: Destination, now: float) -> None:
+        most_s = config.disable_after_s
+        if most_s is None or config.status != DestinationStatus.ACTIVE:
+            return
+        if self.gone_version is None and self.failing.fails_longer(most_s, now):
+            self.gone_version, self.overdue = config.version, True
+            self.changed = True
+
     def _note_block(self, outcome: Outcome, now: float) -> None:
         since = self.blocked_since
         if outcome.category != ErrorCategory.BLOCKED_ADDRESS:
@@ -286,7 +304,7 @@ class Throttle:
         if snapshot.blocked_since is not None:
             self.blocked_since = min(snapshot.blocked_since, now)  # whatever the clock did
         if snapshot.gone_version == config.version:
-            self.gone_version = snapshot.gone_version
+            self.gone_version, self.overdue = snapshot.gone_version, snapshot.overdue
 
 
 # Seconds since the epoch are exact to 0.2 us, so after a wait a bucket can lack the flow of one such

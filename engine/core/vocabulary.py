@@ -91,6 +91,14 @@ class DestinationStatus(IntEnum):
     ARCHIVED = 3
 
 
+class HttpMethod(IntEnum):
+    """The HTTP method of a destination's requests."""
+
+    POST = 1
+    PUT = 2
+    PATCH = 3
+
+
 class Ordering(IntEnum):
     """What first-in first-out holds for at a destination."""
 
@@ -122,6 +130,7 @@ class ErrorCategory(IntEnum):
     TRANSFORM = 11
     DESTINATION_GONE = 12
     INTERNAL = 13
+    AUTHENTICATION = 14  # no token could be had for the request
 
 
 class Scope(IntEnum):

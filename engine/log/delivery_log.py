@@ -15,11 +15,17 @@ from engine.core.vocabulary import (
     DeliveryStatus,
     DlqStatus,
     ErrorCategory,
+    HttpMethod,
     Origin,
     Priority,
     SigningAlgorithm,
 )
 from engine.model.file_records import TROUBLE
+
+UNSENT = (
+    ErrorCategory.TRANSFORM,
+    ErrorCategory.AUTHENTICATION,
+)  # attempts that fail so send nothing
 
 
 class DeliveryEntry(Struct, frozen=True, gc=False, kw_only=True):
@@ -74,7 +80,7 @@ class AttemptEntry(Struct, frozen=True, gc=False, kw_only=True):
             return self.response_status is not None
         if self.error_message is not None and self.error_message.startswith(TROUBLE):
             return False
-        return self.error_category is not ErrorCategory.TRANSFORM
+        return self.error_category not in UNSENT
 
 
 class EventEntry(Struct, frozen=True, gc=False, kw_only=True):
@@ -133,6 +139,8 @@ class SentVersion(Struct, frozen=True, kw_only=True):
     algorithm: SigningAlgorithm
     template: str | None = None
     config: bytes | None = None  # JSON, with null for each secret
+    method: HttpMethod = HttpMethod.POST
+    authorizes: bool = False  # its authentication sets the header Authorization
 
 
 class DeliveryDetail(Struct, frozen=True, kw_only=True):

@@ -7,11 +7,13 @@ from enum import Enum
 
 from msgspec import Struct
 
+from engine.core.authentication import Authentication
 from engine.core.destination import SigningKey, Template, Transform
 from engine.core.vocabulary import (
     CredentialKind,
     DestinationStatus,
     Environment,
+    HttpMethod,
     Ordering,
     Scope,
     SigningAlgorithm,
@@ -54,6 +56,9 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     adapts: bool = False  # the concurrency finds itself
     transform: Transform | None = None  # the script that is live
     template: Template | None = None
+    method: HttpMethod = HttpMethod.POST
+    authentication: Authentication | None = None  # in clear
+    disable_after_s: int | None = None
 
 
 class TransformStatus(Enum):

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
 
 from engine.model.complaints import UNKNOWN, of_pydantic
 from engine.model.errors import Detail, Refusal
@@ -14,6 +15,8 @@ from engine.model.errors import Detail, Refusal
 MAX_MEMBERS = 256
 MAX_DETAILS = 20  # of one refusal; a body with more errors is no better understood by a longer list
 
+# Of every JSON object in camelCase: it refuses what it does not know and converts nothing.
+DOCUMENT = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 Model = TypeVar("Model", bound=BaseModel)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from engine.core.destination import Template
+from engine.core.destination import Destination, Template
 from engine.core.records import Event, Outcome
 from engine.core.vocabulary import ErrorCategory
 
@@ -101,6 +101,20 @@ class ScriptRuns(Protocol):
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
         """Compile a source, for the account whose session asks; return its error with the place, None
         for no error."""
+
+
+# --- authentication
+
+
+class AuthenticationStage(Protocol):
+    """What destinations that prove their sender need before a request is sent."""
+
+    def prepare(self, destination: Destination, done: Callable[[Headers | Failure], None]) -> None:
+        """Have the token or the certificate of a destination ready, and return the headers that go with
+        it."""
+
+    def refused(self, destination: Destination, headers: Headers) -> bool:
+        """Hear that the receiver answered 401 to these headers. Return True if others can be prepared."""
 
 
 # --- templates

@@ -1,4 +1,4 @@
-"""The sender of all attempts: straight to the wire, or by way of files, transform and template.
+"""The sender of all attempts: straight to the wire, or by files, transform, template and token.
 
 The sender decides nothing about deliveries: a request that cannot be made is a failed attempt.
 """
@@ -14,6 +14,7 @@ from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.outbound.held import HeldBytes
 from engine.outbound.ports import (
+    AuthenticationStage,
     Carried,
     Failure,
     FileStage,
@@ -31,6 +32,7 @@ from engine.wire.body import outbound_body
 
 log = structlog.get_logger("angarium.outbound")
 Done = Callable[[Outcome], None]
+UNAUTHORIZED = 401
 MOST_MADE = 1 << 20  # the most that a script returns: a run asks for room for it
 
 
@@ -44,6 +46,7 @@ class OutboundSender:
         files: FileStage,
         transforms: TransformStage,
         templates: TemplateStage,
+        authentication: AuthenticationStage,
         timers: Timers,
         clock: Clock,
         script_limit: ScriptLimit | None = None,
@@ -53,6 +56,7 @@ class OutboundSender:
         self.files = files
         self.transforms = transforms
         self.templates = templates
+        self.authentication = authentication
         self.timers = timers
         self.clock = clock
         self.held = HeldBytes()
@@ -70,6 +74,7 @@ class OutboundSender:
         if (
             destination.transform is None
             and destination.template is None
+            and destination.authentication is None
             and event.attachments is None
             and event.file is None
         ):
@@ -83,16 +88,18 @@ class OutboundSender:
 
 
 class Preparation:
-    """One attempt on its way to the wire: files, then transform, then template."""
+    """One attempt on its way to the wire: files, then transform, then template, then token."""
 
     __slots__ = (
         "_body",
+        "_cause",
         "_counted",
         "_done",
         "_headers",
         "_held",
         "_logs",
         "_passed_on",
+        "_proof",
         "_stages",
         "_started_at",
         "_transmission",
@@ -108,6 +115,8 @@ class Preparation:
         self._body = b""
         self._type = transmission.delivery.event.type
         self._headers: Headers = ()
+        self._proof: Headers = ()  # that authenticates the request
+        self._cause: Outcome | None = None  # a 401, after which the request is sent once more
         self._logs: bytes | None = None
         self._version: int | None = None  # of the script that ran
         self._held = 0  # bytes that it has room for
@@ -145,7 +154,7 @@ class Preparation:
         elif destination.template is not None:
             self._held = len(self._body)
         else:
-            self._send(self._done)
+            self._authenticate(self._done)
             return
         self._stages.held.ask(destination.workspace, self._held, self._room_found)
 
@@ -183,7 +192,7 @@ class Preparation:
     def _render(self) -> None:
         template = self._transmission.destination.template
         if template is None:
-            self._send(self._done)
+            self._authenticate(self._done)
             return
         event = self._transmission.delivery.event
         rendered = self._stages.templates.render(template, self._body, self._type, event.id)
@@ -193,7 +202,7 @@ class Preparation:
         self._body = rendered.body
         self._headers = layered(rendered.headers, self._headers)
         self._hold(len(rendered.body))
-        self._send(partial(self._judge, template))
+        self._authenticate(partial(self._judge, template))
 
     def _judge(self, template: Template, outcome: Outcome) -> None:
         try:
@@ -203,21 +212,53 @@ class Preparation:
             log.exception("answer.judge_failed", delivery=delivery, template=template.id)
         self._done(outcome)
 
+    def _authenticate(self, done: Done) -> None:
+        destination = self._transmission.destination
+        if destination.authentication is None:
+            self._send(done)
+        else:
+            self._stages.authentication.prepare(destination, partial(self._authenticated, done))
+
+    def _authenticated(self, done: Done, result: Headers | Failure) -> None:
+        if isinstance(result, Failure):
+            self._fail(result, unsent=False)  # as the receiver's: the circuit spares the endpoint
+            return
+        self._proof = result
+        self._guarded(partial(self._send, done))
+
     def _send(self, done: Done) -> None:
         if self._passed_on or self._stages.stopped:
             return
         asked = self._transmission
         transmission = Transmission(
-            asked.destination, asked.delivery, asked.number, self._body, self._headers
+            asked.destination,
+            asked.delivery,
+            asked.number,
+            self._body,
+            layered(self._proof, self._headers) if self._proof else self._headers,
         )
         self._stages.wire.send(transmission, partial(self._sent, done))
         self._passed_on = True
 
     def _sent(self, done: Done, outcome: Outcome) -> None:
+        if outcome.status == UNAUTHORIZED and self._may_renew():
+            self._cause = outcome
+            self._passed_on = False
+            self._guarded(partial(self._authenticate, done))
+            return
+        if self._cause is not None:  # both requests are one attempt
+            outcome.duration_ms += int((outcome.started_at - self._started_at) * 1000)
+            outcome.started_at = self._started_at
         outcome.transform_version = self._version
         outcome.logs = self._logs
         self._hold(0)
         done(outcome)
+
+    def _may_renew(self) -> bool:
+        destination = self._transmission.destination
+        if self._cause is not None or not self._proof or self._stages.stopped:
+            return False
+        return self._stages.authentication.refused(destination, self._proof)
 
     # --- ends without the wire
 
@@ -230,11 +271,11 @@ class Preparation:
             log.exception("attempt.prepare_failed", delivery=delivery)
             self._fail(Failure(ErrorCategory.INTERNAL, "the request could not be made"))
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, failure: Failure, *, unsent: bool = True) -> None:
         outcome = self._outcome(success=False)
         outcome.category, outcome.message = failure.category, failure.message
         outcome.retry_after_s = failure.retry_after_s
-        outcome.unsent = True
+        outcome.unsent = unsent
         self._end(outcome)
 
     def _outcome(self, *, success: bool, skipped: bool = False) -> Outcome:

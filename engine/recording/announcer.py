@@ -111,7 +111,7 @@ class Announcer:
             self._say(write.environment, RECOVERED, write.destination, payload, since)
 
     def disabled(self, destination: str, environment: int, at_ms: int, reason: str) -> None:
-        """Announce a destination that is disabled now, for `GONE` (a 410) or by a `CALLER`."""
+        """Announce a destination that is disabled now: `GONE` (a 410), `FAILING` (too long), `CALLER`."""
         at = iso(at_ms)
         payload = {"reason": reason, "disabledAt": at}
         self._say(environment, DISABLED, destination, payload, at)

@@ -25,6 +25,7 @@ from engine.wire.egress import EgressGuard
 from engine.wire.exchange import OutboundExchange
 from engine.wire.exchange_queue import ExchangeQueue
 from engine.wire.host_check import HostCheck
+from engine.wire.identities import Identities
 from engine.wire.idle import IdleConnections
 from engine.wire.openings import Handshakes, Openings
 from engine.wire.resolver import Lookup, Resolver, system_lookup
@@ -92,6 +93,7 @@ class WireClient:
             handshakes=Handshakes(timers),
             idle=idle,
             tls=tls or shared_context(settings.egress_ca),
+            identities=Identities(settings.egress_ca),
             openings_destination=settings.openings_destination,
             hops=hops,
         )

@@ -68,7 +68,7 @@ class OutboundConnection:
         self._shaking = False  # it waits for that turn
         self._making = True  # it has a place among the connections that are being made
         self._until = wiring.clock.now() + AGE_S
-        self._tls = TlsChannel(wiring.tls, origin.host) if origin.tls else None
+        self._tls = TlsChannel(wiring.context_of(origin), origin.host) if origin.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
         wiring.alive.connections.add(self)
 

@@ -6,6 +6,7 @@ of the workspace left it there, or has a connection made.
 
 from typing import TYPE_CHECKING
 
+from engine.core.authentication import MutualTls
 from engine.core.destination import Destination
 from engine.wire.connection import OutboundConnection
 from engine.wire.exchange import OutboundExchange
@@ -163,7 +164,9 @@ class ExchangeQueue:
     def _use(self, destination: Destination) -> None:
         self.head = WebhookHead(destination, self.wiring.hops)
         self.destination = destination
-        self._origin = self.wiring.origins.of(destination.workspace, destination.target)
+        proof = destination.authentication
+        identity = proof if isinstance(proof, MutualTls) else None
+        self._origin = self.wiring.origins.of(destination.workspace, destination.target, identity)
 
     def _open(self, exchange: OutboundExchange) -> None:
         self._making += 1

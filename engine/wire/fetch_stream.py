@@ -1,4 +1,4 @@
-"""One connection for one GET: name, guard, descriptor, race, TLS, and the answer as a stream.
+"""One connection for one request of ours: name, guard, descriptor, race, TLS, and a streamed answer.
 
 A task drives it with the parts that deliveries use, but with a connection of its own. It reads no more
 than its reader takes, so that a source is never ahead of the disk. Nothing here follows a redirect or
@@ -17,7 +17,7 @@ from engine.core.destination import Target
 from engine.core.vocabulary import ErrorCategory
 from engine.wire.egress import forbidden
 from engine.wire.failure import WireError, connection_error
-from engine.wire.head import USER_AGENT, render_head
+from engine.wire.head import USER_AGENT, Headers, render_head
 from engine.wire.racing import Race
 from engine.wire.resolver import Resolution
 from engine.wire.response import HEAD_LIMIT, Response, broken
@@ -29,7 +29,7 @@ READ_BYTES = 65536
 _HEADERS = (
     (b"user-agent", USER_AGENT),
     (b"accept", b"*/*"),
-    # The file itself is stored and hashed, not a compressed form of it.
+    # A file itself is stored and hashed, not a compressed form of it.
     (b"accept-encoding", b"identity"),
     (b"connection", b"close"),
 )
@@ -122,9 +122,11 @@ class FetchStream:
             self._sock = None
             self._wiring.descriptors.give(self._workspace)
 
-    async def ask(self) -> Download:
-        """Send the request; return the response when its head has come."""
-        request = render_head(b"GET", self._target, _HEADERS) + b"\r\n"
+    async def ask(
+        self, method: bytes = b"GET", headers: Headers = (), body: bytes = b""
+    ) -> Download:
+        """Send a request; return the response when its head has come."""
+        request = render_head(method, self._target, (*_HEADERS, *headers)) + b"\r\n" + body
         if self._target.tls:
             self._tls = TlsChannel(self._wiring.tls, self._target.host)
             self._tls.begin()

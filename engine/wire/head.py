@@ -90,4 +90,5 @@ class WebhookHead:
 
 def _prefix(destination: Destination, more: Headers) -> bytes:
     headers = destination_headers(destination, more)
-    return render_head(b"POST", destination.target, headers) + b"webhook-id: "
+    method = destination.method.name.encode()
+    return render_head(method, destination.target, headers) + b"webhook-id: "

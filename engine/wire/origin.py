@@ -2,17 +2,21 @@
 
 A workspace's destinations of one origin share its connections, as HTTP clients do: each request says
 whose it is. Workspaces share no connection: what a receiver or a proxy does to connections concerns its
-own tenant. Nothing else of a destination affects how a connection is made, so nothing else is part of
-the key.
+own tenant. A connection shows one identity at most, which is part of the key. Nothing else of a
+destination affects how a connection is made.
 """
 
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
+from engine.core.authentication import MutualTls
 from engine.core.destination import Target
 
 if TYPE_CHECKING:
     from engine.wire.connection import OutboundConnection
+
+
+OriginKey = tuple[str, bool, str, int, MutualTls | None]
 
 
 class Wanting(Protocol):
@@ -23,16 +27,20 @@ class Wanting(Protocol):
 
 
 class ReceiverOrigin:
-    """Scheme, host and port, for one workspace. `idle` holds the connections that all its destinations
-    there may take, the one that was left last at the end; `IdleConnections` keeps it."""
+    """Scheme, host and port, for one workspace and one identity. `idle` holds the connections
+    that all its destinations there may take, the one that was left last at the end; `IdleConnections`
+    keeps it."""
 
-    __slots__ = ("__weakref__", "host", "idle", "line", "port", "tls", "workspace")
+    __slots__ = ("__weakref__", "host", "identity", "idle", "line", "port", "tls", "workspace")
 
-    def __init__(self, workspace: str, tls: bool, host: str, port: int) -> None:
+    def __init__(
+        self, workspace: str, tls: bool, host: str, port: int, identity: MutualTls | None
+    ) -> None:
         self.workspace = workspace
         self.tls = tls
         self.host = host
         self.port = port
+        self.identity = identity
         self.idle: dict[
             OutboundConnection, None
         ] = {}  # thousands may end at once, each in its place
@@ -63,16 +71,16 @@ class Origins:
     """Owner of the origins that a queue, an exchange or a connection uses."""
 
     def __init__(self) -> None:
-        self._known: WeakValueDictionary[tuple[str, bool, str, int], ReceiverOrigin] = (
-            WeakValueDictionary()
-        )
+        self._known: WeakValueDictionary[OriginKey, ReceiverOrigin] = WeakValueDictionary()
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(self, workspace: str, target: Target) -> ReceiverOrigin:
+    def of(
+        self, workspace: str, target: Target, identity: MutualTls | None = None
+    ) -> ReceiverOrigin:
         """Return the origin of a target, the same object for all callers."""
-        key = workspace, target.tls, target.host, target.port
+        key = workspace, target.tls, target.host, target.port, identity
         origin = self._known.get(key)
         if origin is None:
             origin = self._known[key] = ReceiverOrigin(*key)

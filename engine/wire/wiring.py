@@ -4,6 +4,7 @@ import ssl
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from engine.core.vocabulary import ErrorCategory
 from engine.model.hops import Hops
 from engine.runtime.clock import Clock
 from engine.runtime.reactor import Reactor
@@ -11,8 +12,10 @@ from engine.runtime.timers import Timers
 from engine.wire.deadlines import Deadlines
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
+from engine.wire.failure import WireError
+from engine.wire.identities import Identities
 from engine.wire.openings import Handshakes, Openings
-from engine.wire.origin import Origins
+from engine.wire.origin import Origins, ReceiverOrigin
 from engine.wire.resolver import Resolver
 
 if TYPE_CHECKING:
@@ -53,10 +56,21 @@ class Wiring:
     openings: Openings
     handshakes: Handshakes
     idle: "IdleConnections"
-    tls: ssl.SSLContext
+    tls: ssl.SSLContext  # of connections without an identity
+    identities: Identities
     openings_destination: int  # connections of one destination that are being made at once
     deadlines: Deadlines
     hops: Hops | None = None  # for the header of hops; None: no header
     origins: Origins = field(default_factory=Origins)
     alive: Alive = field(default_factory=Alive)
     counts: WireCounts = field(default_factory=WireCounts)
+
+    def context_of(self, origin: ReceiverOrigin) -> ssl.SSLContext:
+        """Return the TLS context of connections to an origin. Raises WireError."""
+        if origin.identity is None:
+            return self.tls
+        try:
+            return self.identities.context(origin.identity)
+        except ssl.SSLError:  # it was judged when it was written; the library became stricter
+            words = "the client certificate cannot be used: give the destination a new one"
+            raise WireError(ErrorCategory.TLS, words) from None

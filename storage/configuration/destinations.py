@@ -4,10 +4,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 from asyncpg import Record
 
+from engine.core.authentication import Authentication, MutualTls
 from engine.core.destination import SigningKey, Template, Transform
-from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
+from engine.core.vocabulary import DestinationStatus, HttpMethod, Ordering, SigningAlgorithm
 from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.model.headers import is_secret
 from engine.model.quotas import CustomerTally
@@ -21,7 +23,7 @@ _COLUMNS = """
     SELECT environment, id::text AS id, version, status, name, description, url, customer,
            customer_account::text AS customer_account, concurrency, adapts, ordering, timeout_ms,
            rate_per_second, dry_run, retry_schedule_s, algorithm, headers, sealed, updated_at_ms,
-           transform::text AS transform, template, config,
+           method, authentication, disable_after_s, transform::text AS transform, template, config,
            CASE WHEN transform IS NOT NULL THEN (
                SELECT version FROM transform_scripts s
                WHERE s.environment = destinations.environment AND s.id = destinations.transform
@@ -36,13 +38,13 @@ _SOURCE = """
 SELECT_DESTINATIONS = _COLUMNS + _SOURCE + " FROM destinations"
 # A page would read up to 64 KiB of script for each destination, and shows none of it.
 _LISTED = _COLUMNS + " NULL::bytea AS transform_source FROM destinations"
-_COLUMN_COUNT = 24  # arguments of a row, see `_columns`; the audit entry's come behind them
+_COLUMN_COUNT = 28  # arguments of a row, see `_columns`; the audit entry's come behind them
 _VERSION = """version AS (
         INSERT INTO destination_versions
             (environment, destination, version, status, url, headers, algorithm, written_at_ms,
-             template, config, transform_version)
+             template, config, transform_version, method, authorizes)
         SELECT $1::integer, id, $3::integer, $4::smallint, $7, $17::bytea, $16::smallint, $19::bigint,
-               $21, $22::bytea, $23::integer
+               $21, $22::bytea, $23::integer, $26::smallint, $28::boolean
         FROM changed
     )"""
 # What an archived destination still has is discarded by its actor, in chunks; with this row a start
@@ -55,11 +57,11 @@ _DISCARDING = """, discarding AS (
     )"""
 # Whoever comes second waits for the row, and then sees how many there are: the limit is exact.
 _ROOM = (
-    own_tally(37)  # noqa: S608 - made of constants only
+    own_tally(41)  # noqa: S608 - made of constants only
     + """, room AS (
         UPDATE environments SET destinations = destinations + 1
-        WHERE number = $1::integer AND destinations < $36::integer
-          AND ($37::uuid IS NULL OR EXISTS (SELECT FROM own)) RETURNING number
+        WHERE number = $1::integer AND destinations < $40::integer
+          AND ($41::uuid IS NULL OR EXISTS (SELECT FROM own)) RETURNING number
     )"""
 )
 _LEFT = """, departed AS (
@@ -76,11 +78,12 @@ _CREATE = audited(
         INSERT INTO destinations
             (environment, id, version, status, name, description, url, customer, customer_account,
              concurrency, ordering, timeout_ms, rate_per_second, dry_run, retry_schedule_s, algorithm,
-             headers, sealed, updated_at_ms, transform, template, config, adapts)
+             headers, sealed, updated_at_ms, transform, template, config, adapts,
+             authentication, method, disable_after_s)
         SELECT number, $2::uuid, $3::integer, $4::smallint, $5, $6, $7, $8, $9::uuid,
                $10::smallint, $11::smallint, $12::integer, $13::double precision, $14::boolean,
                $15::integer[], $16::smallint, $17::bytea, $18::bytea, $19::bigint, $20::uuid, $21,
-               $22::bytea, $24::boolean
+               $22::bytea, $24::boolean, $25::bytea, $26::smallint, $27::integer
         FROM room
         RETURNING id
     """,
@@ -97,7 +100,8 @@ _SET = """
             rate_per_second = $13::double precision, dry_run = $14::boolean,
             retry_schedule_s = $15::integer[], algorithm = $16::smallint, headers = $17::bytea,
             sealed = $18::bytea, updated_at_ms = $19::bigint, transform = $20::uuid,
-            template = $21, config = $22::bytea, adapts = $24::boolean
+            template = $21, config = $22::bytea, adapts = $24::boolean,
+            authentication = $25::bytea, method = $26::smallint, disable_after_s = $27::integer
 """
 _IF_PREDECESSOR = """
         WHERE environment = $1::integer AND id = $2::uuid AND version = $3::integer - 1
@@ -107,7 +111,7 @@ _REPLACE = audited(
     _SET + _IF_PREDECESSOR, _COLUMN_COUNT + 1, "destination", _VERSION + _DISCARDING + _LEFT
 )
 _STAMPED = """, stamped AS (
-        UPDATE transform_scripts SET published_at_ms = $36::bigint
+        UPDATE transform_scripts SET published_at_ms = $40::bigint
         WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
     )"""
 # The script is held first, so that nobody removes it meanwhile: whoever would waits, and finds it live.
@@ -244,7 +248,24 @@ class Destinations:
             None if record.template is None else record.template.shown,
             None if record.transform is None else record.transform.version,
             record.adapts,
+            self._sealed(record),
+            int(record.method),
+            record.disable_after_s,
+            not isinstance(record.authentication, MutualTls | None),
         )
+
+    def _sealed(self, record: DestinationRecord) -> bytes | None:
+        if record.authentication is None:
+            return None
+        document = msgspec.json.encode(record.authentication)
+        return self._box.seal(document, _authentication_place(record.id))
+
+    def _authentication(self, row: Record) -> Authentication | None:
+        if row["authentication"] is None:
+            return None
+        document = self._box.open(row["authentication"], _authentication_place(row["id"]))
+        record: Authentication = msgspec.json.decode(document, type=Authentication)
+        return record
 
     def record(self, row: Record) -> DestinationRecord:
         """Return a row of `SELECT_DESTINATIONS` as a record."""
@@ -279,6 +300,9 @@ class Destinations:
             updated_at_ms=row["updated_at_ms"],
             transform=_transform(row),
             template=_template(row, secrets),
+            method=HttpMethod(row["method"]),
+            authentication=self._authentication(row),
+            disable_after_s=row["disable_after_s"],
         )
 
 
@@ -310,3 +334,7 @@ def _secrets(record: DestinationRecord) -> bytes:
 def _place(identifier: str) -> str:
     """What an encrypted value is bound to, so that it opens nowhere else."""
     return f"destinations/{identifier}"
+
+
+def _authentication_place(identifier: str) -> str:
+    return f"{_place(identifier)}/authentication"

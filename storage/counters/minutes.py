@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from engine.core.minutes import MinuteDelta
+from engine.core.vocabulary import ErrorCategory
 from engine.ports import SettleGroup
 from storage.database.columns import Arguments, Column, rows
 
-ERRORS = 13  # one for each ErrorCategory
+ERRORS = len(ErrorCategory)
 BUCKETS = 24  # of latency
 # An outcome is recorded within seconds of its end, unless the database was away. What is counted into
 # an earlier minute than this says so; hours are rolled up when they ended twice as long ago.

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from engine.core.records import Attempt, Delivery
-from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, ErrorCategory
+from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble
 from engine.log.delivery_log import (
+    UNSENT,
     AttemptPage,
     DeliveryDetail,
     DeliveryEntry,
@@ -63,11 +64,12 @@ SELECT {ATTEMPT_COLUMNS} FROM (
     ORDER BY number DESC LIMIT {SENT_AMONG}
 ) a
 WHERE CASE WHEN success THEN response_status IS NOT NULL
-    ELSE error_category IS DISTINCT FROM $4::smallint
+    ELSE (error_category = ANY($4::smallint[])) IS NOT TRUE
         AND substring(error_message FROM 1 FOR length($5::bytea)) IS DISTINCT FROM $5::bytea END
 ORDER BY number DESC LIMIT 1"""  # noqa: S608 - constants
 _SENT = """
-SELECT version, url, headers, algorithm, template, config FROM destination_versions
+SELECT version, url, headers, algorithm, template, config, method, authorizes
+FROM destination_versions
 WHERE environment = $1::integer AND destination = $2::uuid AND version = $3::integer"""
 # In its final state from the first: it is never read back, and no counter knows it.
 _INSPECTION = """
@@ -178,7 +180,7 @@ class PostgresDeliveries:
                     environment,
                     delivery,
                     attempts[0].number,
-                    ErrorCategory.TRANSFORM,
+                    UNSENT,
                     TROUBLE.encode(),
                 )
             event = await connection.fetch_row(EVENT, environment, entry.event)

@@ -376,7 +376,7 @@ class World:
         )
         self.waker = Waker(self.directory, self.store, self.clock, self.settings.passivate_after)
 
-    def _gone(self, gone: Destination, _: bool) -> None:
+    def _gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
         self.gone.append(gone)
         if self.disables:
             self.change(gone.id, status=DestinationStatus.DISABLED)

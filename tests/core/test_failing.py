@@ -1,13 +1,23 @@
 """A destination fails after ten failures in a row or an hour of silence, and recovers by a success."""
 
+from typing import Any
+
 import pytest
 
 from engine.core.failing import FAILURES_TO_FAIL, SILENT_S
 from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome
 from engine.core.snapshot import decode
-from engine.core.vocabulary import ErrorCategory, Ordering
-from tests.core.making import NOW, a_delivery, a_failure, a_machine, a_success, step
+from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering, Origin
+from tests.core.making import (
+    NOW,
+    a_delivery,
+    a_destination,
+    a_failure,
+    a_machine,
+    a_success,
+    step,
+)
 
 HOURS = (7200,) * 50
 
@@ -79,3 +89,90 @@ def test_a_successor_goes_on_with_the_row_of_failures() -> None:
     successor = a_machine(retry_schedule_s=(), snapshot=machine.snapshot())
     end(successor, a_failure(NOW + 60), new=100)
     assert since(successor) == NOW + 60
+
+
+PATIENCE_S = 600
+
+
+def failing(**config: Any) -> DestinationMachine:
+    """Return a machine that counts as failing since `NOW + FAILURES_TO_FAIL - 1`."""
+    machine = a_machine(retry_schedule_s=(1,) * 20, ordering=Ordering.STRICT, **config)
+    machine.arrive([a_delivery(1)], NOW)
+    for number in range(FAILURES_TO_FAIL):
+        end(machine, a_failure(NOW + 2 * number))
+    return machine
+
+
+FAILING_AT = NOW + 2 * (FAILURES_TO_FAIL - 1)
+
+
+def test_a_destination_that_fails_for_too_long_is_disabled_once() -> None:
+    machine = failing(disable_after_s=PATIENCE_S)
+    end(machine, a_failure(FAILING_AT + PATIENCE_S - 1))
+    assert step(machine, FAILING_AT + PATIENCE_S - 1).disable is False
+    late = FAILING_AT + PATIENCE_S + 5
+    (sent,) = step(machine, late).send
+    machine.judged(sent, a_failure(late), late)
+    commands = step(machine, late)
+    assert (commands.disable, commands.overdue, commands.quiet) == (True, True, False)
+    machine.committed(commands.settle, late)
+    heir = a_machine(snapshot=machine.snapshot(), disable_after_s=PATIENCE_S)
+    heir.arrive([a_delivery(9)], late)
+    after = step(heir, late)
+    assert (after.disable, after.overdue, after.send) == (True, True, []), "a successor asks again"
+    after = step(machine, late + 100)
+    assert (after.disable, after.send) == (False, [])
+
+
+def test_a_destination_without_a_bound_fails_for_ever() -> None:
+    machine = failing()
+    late = FAILING_AT + 1_000_000
+    end(machine, a_failure(late))
+    assert step(machine, late + 100).disable is False
+
+
+def test_a_destination_that_is_enabled_again_has_all_its_time_anew() -> None:
+    machine = failing(disable_after_s=PATIENCE_S)
+    late = FAILING_AT + PATIENCE_S
+    end(machine, a_failure(late))
+    options: dict[str, Any] = {
+        "disable_after_s": PATIENCE_S,
+        "ordering": Ordering.STRICT,
+        "retry_schedule_s": (1,) * 20,
+    }
+    off = a_destination(version=2, status=DestinationStatus.DISABLED, **options)
+    machine.configure(off, late + 1)
+    machine.configure(a_destination(version=3, **options), late + 100)
+    end(machine, a_failure(late + 100))
+    assert step(machine, late + 100).disable is False
+    heir = a_machine(snapshot=machine.snapshot(), version=3, **options)
+    heir.arrive([a_delivery(9)], late + 100)
+    end(heir, a_failure(late + 100 + PATIENCE_S - 1))
+    assert step(heir, late + 100 + PATIENCE_S - 1).disable is False
+    end(machine, a_failure(late + 100 + PATIENCE_S))
+    assert decode(machine.snapshot()).overdue  # type: ignore[union-attr]  # there is one
+    assert since(machine) == FAILING_AT, "it was failing all the time"
+
+
+def test_taking_the_bound_away_lifts_the_hold_before_it_is_disabled() -> None:
+    machine = failing(disable_after_s=PATIENCE_S)
+    late = FAILING_AT + PATIENCE_S
+    end(machine, a_failure(late))
+    assert step(machine, late + 60).send == []
+    kept = {"ordering": Ordering.STRICT, "retry_schedule_s": (1,) * 20}
+    machine.configure(a_destination(version=2, **kept), late + 60)
+    assert step(machine, late + 60).send != []
+
+
+def test_failures_of_own_events_alone_disable_quietly() -> None:
+    machine = a_machine(retry_schedule_s=(1,) * 20, ordering=Ordering.STRICT, disable_after_s=1)
+    own = a_delivery(1)
+    own.event.origin = Origin.OWN
+    machine.arrive([own], NOW)
+    for number in range(FAILURES_TO_FAIL):
+        end(machine, a_failure(NOW + 2 * number))
+    late = FAILING_AT + 2
+    (sent,) = step(machine, late).send
+    machine.judged(sent, a_failure(late), late)
+    commands = step(machine, late)
+    assert (commands.disable, commands.overdue, commands.quiet) == (True, True, True)

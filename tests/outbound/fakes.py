@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from engine.core.destination import Template
+from engine.core.destination import Destination, Template
 from engine.core.records import Event, Outcome
-from engine.outbound.ports import Carried, Failure, Rendered, Script, Transformed
+from engine.outbound.ports import Carried, Failure, Headers, Rendered, Script, Transformed
 from engine.wire.body import outbound_body
 
 Made = Transformed | Failure
@@ -26,6 +26,12 @@ class Unchanged:
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
         return None
+
+    def prepare(self, destination: Destination, done: Callable[[Headers | Failure], None]) -> None:
+        done(())
+
+    def refused(self, destination: Destination, headers: Headers) -> bool:
+        return False
 
     def render(
         self, template: Template, body: bytes, event_type: str, event_id: str | None = None

@@ -7,21 +7,27 @@ import pytest
 import trio
 
 from engine.actors.script_limit import ScriptLimit
-from engine.core.destination import Template, Transform
+from engine.core.authentication import ClientCredentials
+from engine.core.destination import Destination, Template, Transform
 from engine.core.records import Event, Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.outbound.held import MOST_BYTES, SHARE_BYTES
-from engine.outbound.ports import Carried, Failure, Rendered, Script, Transformed
+from engine.outbound.ports import Carried, Failure, Headers, Rendered, Script, Transformed
 from engine.outbound.sender import MOST_MADE, OutboundSender
 from engine.ports import Transmission
 from engine.runtime.clock import Clock
 from engine.runtime.timers import Timers
-from tests.core.making import a_delivery, a_destination, a_success
+from tests.core.making import a_delivery, a_destination, a_failure, a_success
 from tests.outbound.fakes import Unchanged
 
 SCRIPT = Transform("t1", 7, "function transform(e) { return e; }")
 TEMPLATE = Template("slack", b"{}", b"{}")
 Made = Transformed | Failure
+
+
+PROOF: Headers = ((b"authorization", b"Bearer one"),)
+RENEWED: Headers = ((b"authorization", b"Bearer two"),)
+CLIENT = ClientCredentials("https://issuer.example/token", "id", "secret", None, None, "HEADER")
 
 
 class Wire:
@@ -56,6 +62,9 @@ class Stages(Unchanged):
         self.waits = False
         self.runs: list[tuple[Script, bytes, int, str, Callable[[Made], None]]] = []
         self.types: list[str] = []
+        self.proofs: list[Headers | Failure] = [PROOF]
+        self.prepared: list[str] = []
+        self.refusals: list[Headers] = []
 
     def carry(self, event: Event, done: Callable[[Carried | Failure], None]) -> None:
         self._break("carry")
@@ -81,6 +90,15 @@ class Stages(Unchanged):
         outcome.success, outcome.message = False, "it said no"
         return outcome
 
+    def prepare(self, destination: Destination, done: Callable[[Headers | Failure], None]) -> None:
+        self._break("prepare")
+        self.prepared.append(destination.id)
+        done(self.proofs.pop(0))
+
+    def refused(self, destination: Destination, headers: Headers) -> bool:
+        self.refusals.append(headers)
+        return bool(self.proofs)
+
     def _break(self, stage: str) -> None:
         if self.broken == stage:
             raise RuntimeError(f"a bug in {stage}")
@@ -92,7 +110,7 @@ class Road:
     def __init__(self, timers: Timers) -> None:
         self.wire, self.stages, self.timers = Wire(), Stages(), timers
         stages = self.stages
-        self.sender = OutboundSender(self.wire, stages, stages, stages, timers, Clock())
+        self.sender = OutboundSender(self.wire, stages, stages, stages, stages, timers, Clock())
         self.outcomes: list[Outcome] = []
         self._number = 0
 
@@ -127,7 +145,7 @@ async def road(nursery: trio.Nursery) -> Road:
 def test_what_needs_no_stage_goes_straight_to_the_wire() -> None:
     wire = Wire()
     stages = Stages()
-    sender = OutboundSender(wire, stages, stages, stages, None, None)  # type: ignore[arg-type]
+    sender = OutboundSender(wire, stages, stages, stages, stages, None, None)  # type: ignore[arg-type]
     transmission = Transmission(a_destination(), a_delivery(1), 1)
     done: Callable[[Outcome], None] = [].append  # type: ignore[assignment]
     sender.send(transmission, done)
@@ -304,3 +322,40 @@ async def test_after_the_stop_nothing_is_sent_or_reported(road: Road) -> None:
     await trio.testing.wait_all_tasks_blocked()
     assert len(road.stages.runs) == len(runs)  # who waited for room was not let in
     assert (road.wire.sent, road.outcomes) == ([], [])
+
+
+async def test_a_token_is_asked_for_last_and_sent_with_the_request(road: Road) -> None:
+    road.send(authentication=CLIENT, template=TEMPLATE)
+    await trio.testing.wait_all_tasks_blocked()
+    (sent,) = [transmission for transmission, _ in road.wire.sent]
+    assert sent.headers == (*PROOF, (b"x-by", b"template"))
+    road.wire.answer()
+    assert (await road.ended()).message == "it said no", "the template judges what came at last"
+    assert road.stages.refusals == []
+
+
+async def test_a_401_renews_the_token_once_within_the_attempt(road: Road) -> None:
+    road.stages.proofs = [PROOF, RENEWED, PROOF]
+    road.send(authentication=CLIENT)
+    road.wire.answer(0, a_failure(category=ErrorCategory.HTTP_4XX, status=401))
+    assert [transmission.headers for transmission, _ in road.wire.sent] == [PROOF, RENEWED]
+    assert road.outcomes == []
+    road.wire.answer(1, a_failure(category=ErrorCategory.HTTP_4XX, status=401))
+    outcome = await road.ended()
+    assert (outcome.status, len(road.wire.sent), road.stages.refusals) == (401, 2, [PROOF])
+    assert road.held == 0
+
+
+async def test_a_401_without_another_token_is_the_outcome(road: Road) -> None:
+    road.send(authentication=CLIENT)
+    road.wire.answer(0, a_failure(category=ErrorCategory.HTTP_4XX, status=401))
+    assert ((await road.ended()).status, len(road.wire.sent)) == (401, 1)
+
+
+async def test_without_a_token_nothing_is_sent_and_the_attempt_has_failed(road: Road) -> None:
+    road.stages.proofs = [Failure(ErrorCategory.AUTHENTICATION, "no token", retry_after_s=7)]
+    road.send(authentication=CLIENT)
+    outcome = await road.ended()
+    assert road.wire.sent == []
+    assert (outcome.category, outcome.message) == (ErrorCategory.AUTHENTICATION, "no token")
+    assert (outcome.retry_after_s, outcome.unsent) == (7, False), "the circuit counts it"

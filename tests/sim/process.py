@@ -292,10 +292,10 @@ class Process:
         task_status.started()
         await trio.sleep_forever()
 
-    async def _disable_gone(self, gone: Destination, quiet: bool) -> None:
+    async def _disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
         while True:
             try:
-                await self.destinations.disable_gone(gone, quiet=quiet)
+                await self.destinations.disable_gone(gone, quiet=quiet, overdue=overdue)
             except (StoreError, Refusal):
                 await trio.sleep(1)
             else:

@@ -74,7 +74,10 @@ async def open_post(name: str, stages: Unchanged | None = None) -> AsyncIterator
         timers = Timers(street.errors.append)
         nursery.start_soon(timers.run)
         between = stages or Unchanged()
-        sender = OutboundSender(street.client, between, between, Renderer(catalog), timers, Clock())
+        catalogue = Renderer(catalog)
+        sender = OutboundSender(
+            street.client, between, between, catalogue, between, timers, Clock()
+        )
         yield Post(street, sender, double, made_for(catalog, name, origin))
         nursery.cancel_scope.cancel()
 

@@ -49,7 +49,7 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
     errors: list[Exception] = []
     ticks = count()  # each call takes all of a pass
     timers, clock = Timers(errors.append, lambda: float(next(ticks))), Clock()
-    idle, origin = IdleConnections(timers, clock), ReceiverOrigin("w", False, "host", 80)
+    idle, origin = IdleConnections(timers, clock), ReceiverOrigin("w", False, "host", 80, None)
     nursery.start_soon(timers.run)
     closed: list[Idling] = []
     seen: list[int] = []
@@ -83,7 +83,7 @@ async def test_of_thousands_at_one_origin_each_ends_in_its_place() -> None:
     """A receiver that restarts ends them in any order: none is looked for among the others."""
     idle, origin = (
         IdleConnections(Timers(lambda _: None), Clock()),
-        ReceiverOrigin("w", False, "host", 80),
+        ReceiverOrigin("w", False, "host", 80, None),
     )
     closed: list[Idling] = []
     fallen = [Idling(idle, origin, closed, trio.Event()) for _ in range(5_000)]

@@ -93,6 +93,8 @@ def create(session: Session, secret_file: Path | None, template: str | None, **g
     "--remove-config", "removed_config", multiple=True, metavar="NAME", help="May be repeated."
 )
 @click.option("--no-rate-limit", is_flag=True, help="Send as fast as it goes.")
+@click.option("--no-authentication", is_flag=True, help="Send without one.")
+@click.option("--no-disable-after", is_flag=True, help="Never disable it for failing.")
 @click.option("--rotate-secret", is_flag=True, help="Make a new secret.")
 @click.option(
     "--grace-seconds", type=click.IntRange(0, 604_800),

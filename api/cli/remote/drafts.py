@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from api.cli.remote.made.words import ORDERING, PRIORITY
+from api.cli.remote.made.words import HTTP_METHOD, ORDERING, PRIORITY
 from api.cli.remote.output import note
 from api.cli.remote.parameters import CONCURRENCY, JSON, JSON_HELP, PAIR
 
@@ -21,6 +21,7 @@ DELIVERY = {  # flag's name -> the API's field of `delivery`
     "retry_schedule": "retrySchedule",
     "dry_run": "dryRun",
 }
+REMOVED = {"no_authentication": "authentication", "no_disable_after": "disableAfterSeconds"}
 data_option = click.option(
     "--data", type=JSON, metavar="JSON",
     help=f"The body as the API has it ({JSON_HELP}); other flags win over it.",
@@ -39,6 +40,18 @@ def destination_options(command: Command) -> Command:
             click.option(
                 "--header", "headers", type=PAIR, multiple=True, metavar="NAME=VALUE",
                 help="Sent with every request; may be repeated.",
+            ),
+            click.option(
+                "--method", type=click.Choice(HTTP_METHOD, case_sensitive=False),
+                help="HTTP method of its requests. [POST]",
+            ),
+            click.option(
+                "--authentication", type=JSON, metavar="JSON",
+                help=f"How requests prove who sends them, as the API has it ({JSON_HELP}).",
+            ),
+            click.option(
+                "--disable-after", type=click.IntRange(min=1), metavar="SECONDS",
+                help="Disable it when it has failed for so long.",
             ),
             click.option(
                 "--concurrency", type=CONCURRENCY, metavar="NUMBER|auto",
@@ -72,6 +85,11 @@ def destination_body(given: Mapping[str, Any]) -> dict[str, Any]:
     body = dict(given.get("data") or {})
     put(body, name=given.get("name"), url=given.get("address"))
     put(body, description=given.get("description"), customerExternalId=given.get("customer"))
+    put(body, method=given.get("method"), authentication=given.get("authentication"))
+    put(body, disableAfterSeconds=given.get("disable_after"))
+    for flag, field in REMOVED.items():
+        if given.get(flag):
+            body[field] = None
     headers = dict(given["headers"]) | dict.fromkeys(given.get("removed_headers", ()))
     if headers:
         body["headers"] = {**(body.get("headers") or {}), **headers}

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from engine.core.vocabulary import ErrorCategory
 from storage.database.bridge import Pool
 from storage.log.responses import header_lines, text_bytes
 from tests.sim.store import Tables
@@ -42,7 +43,7 @@ _ATTEMPTS = """
            encode(coalesce(response_headers, ''), 'hex') AS response_headers,
            encode(coalesce(response_body, ''), 'hex') AS response_body, encode(logs, 'hex') AS logs
     FROM attempt_log"""
-_ERRORS = ", ".join(f"error_{code:02}" for code in range(1, 14))
+_ERRORS = ", ".join(f"error_{code:02}" for code in range(1, len(ErrorCategory) + 1))
 _LATENCY = ", ".join(f"latency_{bucket:02}" for bucket in range(24))
 _MINUTES = f"""
     SELECT environment, destination, minute, attempts, failed, retried, delivered, dead_lettered,

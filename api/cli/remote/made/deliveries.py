@@ -76,6 +76,7 @@ PLAIN: tuple[Plain, ...] = (
                     "TRANSFORM",
                     "DESTINATION_GONE",
                     "INTERNAL",
+                    "AUTHENTICATION",
                 ),
                 help=("Of the last attempt."),
                 repeated=True,

@@ -3,6 +3,12 @@
 
 from angarium.shapes.api_keys import ApiKey, ApiKeyWithSecret, KeyDraft
 from angarium.shapes.audit_logs import AuditChange, AuditEntry
+from angarium.shapes.authentication import (
+    BasicAuthentication,
+    BearerAuthentication,
+    ClientCredentialsAuthentication,
+    MutualTlsAuthentication,
+)
 from angarium.shapes.client import AuthContext, LoopHealth, Throughput, ThroughputPoint
 from angarium.shapes.customers import (
     Customer,
@@ -25,12 +31,10 @@ from angarium.shapes.destinations import (
     Analytics,
     Circuit,
     DeliveryOptions,
-    DeliveryOptionsPatch,
     Destination,
     DestinationDraft,
     DestinationHealth,
     DestinationHold,
-    DestinationPatch,
     DestinationSummary,
     DestinationWithSecret,
     HourCounts,
@@ -40,7 +44,6 @@ from angarium.shapes.destinations import (
     SampleDraft,
     Signing,
     SigningOptions,
-    SigningOptionsPatch,
     TemplateDestinationDraft,
     TestResult,
 )
@@ -67,6 +70,16 @@ from angarium.shapes.observability import (
     Found,
 )
 from angarium.shapes.page import JsonObject, Page
+from angarium.shapes.patches import (
+    BrandColorsPatch,
+    BrandingPatch,
+    CustomerMayPatch,
+    DeliveryOptionsPatch,
+    DestinationPatch,
+    RulePatch,
+    SettingsPatch,
+    SigningOptionsPatch,
+)
 from angarium.shapes.replay_jobs import ReplayDraft, ReplayJob, ReplayProgress
 from angarium.shapes.routing_rules import (
     FilterErrors,
@@ -74,7 +87,6 @@ from angarium.shapes.routing_rules import (
     PreviewRule,
     RoutingRule,
     RuleDraft,
-    RulePatch,
     RulePreview,
     RuleTrial,
 )
@@ -129,6 +141,7 @@ from angarium.shapes.words import (
     Environment,
     ErrorCategory,
     ErrorCode,
+    HttpMethod,
     KeyKind,
     Ordering,
     OriginKind,
@@ -138,13 +151,7 @@ from angarium.shapes.words import (
     Scope,
     SigningAlgorithm,
 )
-from angarium.shapes.workspace import (
-    BrandColorsPatch,
-    BrandingPatch,
-    CustomerMayPatch,
-    SettingsPatch,
-    Workspace,
-)
+from angarium.shapes.workspace import Workspace
 
 __all__ = [
     "ActorState",
@@ -160,9 +167,11 @@ __all__ = [
     "AuditChange",
     "AuditEntry",
     "AuthContext",
+    "BasicAuthentication",
     "BatchEntry",
     "BatchInput",
     "BatchResult",
+    "BearerAuthentication",
     "BrandColors",
     "BrandColorsPatch",
     "Branding",
@@ -170,6 +179,7 @@ __all__ = [
     "BulkDiscard",
     "BulkRetry",
     "Circuit",
+    "ClientCredentialsAuthentication",
     "Conflict",
     "Counts",
     "Customer",
@@ -224,6 +234,7 @@ __all__ = [
     "Findings",
     "Found",
     "HourCounts",
+    "HttpMethod",
     "InferenceDraft",
     "InferredSchema",
     "IngestResult",
@@ -233,6 +244,7 @@ __all__ = [
     "Lane",
     "Latency",
     "LoopHealth",
+    "MutualTlsAuthentication",
     "Node",
     "OrderDraft",
     "Ordering",

@@ -3,6 +3,12 @@
 
 from typing import Literal, NotRequired, TypedDict
 
+from angarium.shapes.authentication import (
+    BasicAuthentication,
+    BearerAuthentication,
+    ClientCredentialsAuthentication,
+    MutualTlsAuthentication,
+)
 from angarium.shapes.page import JsonObject
 from angarium.shapes.shared import (
     AnalyticsPoint,
@@ -17,6 +23,7 @@ from angarium.shapes.words import (
     DestinationStatus,
     Environment,
     ErrorCategory,
+    HttpMethod,
     Ordering,
     SigningAlgorithm,
 )
@@ -72,24 +79,6 @@ class DeliveryOptions(TypedDict, total=False):
     dryRun: bool
     # Seconds after each failed attempt, each give or take 20 %.
     retrySchedule: list[int]
-
-
-class DeliveryOptionsPatch(TypedDict, total=False):
-    """The way that a destination's requests are sent."""
-
-    # Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
-    # whether they fail.
-    concurrency: int | Literal["auto"] | None
-    # What first-in first-out holds for: nothing, one key, the destination.
-    ordering: Ordering | None
-    # From DNS to the last byte.
-    timeoutMs: int | None
-    # Attempts a second, with a burst of one second's worth; null: no limit.
-    rateLimitPerSecond: float | None
-    # Route and record, but send nothing.
-    dryRun: bool | None
-    # Seconds after each failed attempt, each give or take 20 %.
-    retrySchedule: list[int] | None
 
 
 class DestinationHold(TypedDict):
@@ -179,12 +168,6 @@ class SigningOptions(TypedDict, total=False):
     algorithm: SigningAlgorithm
 
 
-class SigningOptionsPatch(TypedDict, total=False):
-    """The signatures of outbound bodies."""
-
-    algorithm: SigningAlgorithm | None
-
-
 class TestResult(TypedDict):
     """What became of a sample."""
 
@@ -221,6 +204,17 @@ class Destination(TypedDict):
     headers: dict[str, str]
     delivery: DeliveryOptions
     signing: Signing
+    method: HttpMethod
+    # How requests prove who sends them; secrets are shown as ***.
+    authentication: (
+        BasicAuthentication
+        | BearerAuthentication
+        | ClientCredentialsAuthentication
+        | MutualTlsAuthentication
+        | None
+    )
+    # Seconds of failing after which it is disabled; null: never.
+    disableAfterSeconds: int | None
     status: DestinationStatus
     createdAt: str
     updatedAt: str
@@ -242,6 +236,17 @@ class DestinationDraft(TypedDict):
     headers: NotRequired[dict[str, str] | None]
     delivery: NotRequired[DeliveryOptions | None]
     signing: NotRequired[SigningOptions | None]
+    method: NotRequired[HttpMethod | None]
+    # How requests prove who sends them. Its secrets are shown as ***.
+    authentication: NotRequired[
+        BasicAuthentication
+        | BearerAuthentication
+        | ClientCredentialsAuthentication
+        | MutualTlsAuthentication
+        | None
+    ]
+    # Seconds of failing after which the destination is disabled; null: never.
+    disableAfterSeconds: NotRequired[int | None]
     # The signing secret, of 24 to 64 bytes, to keep one that receivers know. Null: a new one is
     # made.
     secret: NotRequired[str | None]
@@ -266,28 +271,6 @@ class DestinationHealth(TypedDict):
     actor: ActorState
 
 
-class DestinationPatch(TypedDict, total=False):
-    """A destination as a caller writes it."""
-
-    name: str
-    # http or https, without userinfo.
-    url: str
-    description: str | None
-    # Ties the destination to this end-customer's events.
-    customerExternalId: str | None
-    # The same, by the account's id.
-    customerAccountId: str | None
-    # Sent with every request. Names merge whatever their case; values of authorization, cookie and
-    # whatever is named like a key, token or secret are shown as ***.
-    headers: dict[str, str | None] | None
-    delivery: DeliveryOptionsPatch | None
-    signing: SigningOptionsPatch | None
-    rotateSecret: bool | None
-    graceSeconds: int | None
-    templateId: str | None
-    config: JsonObject | None
-
-
 class DestinationWithSecret(TypedDict):
     """A destination with its signing secret, shown this once; null where there is none to show."""
 
@@ -306,6 +289,17 @@ class DestinationWithSecret(TypedDict):
     headers: dict[str, str]
     delivery: DeliveryOptions
     signing: Signing
+    method: HttpMethod
+    # How requests prove who sends them; secrets are shown as ***.
+    authentication: (
+        BasicAuthentication
+        | BearerAuthentication
+        | ClientCredentialsAuthentication
+        | MutualTlsAuthentication
+        | None
+    )
+    # Seconds of failing after which it is disabled; null: never.
+    disableAfterSeconds: int | None
     status: DestinationStatus
     createdAt: str
     updatedAt: str
@@ -332,6 +326,17 @@ class TemplateDestinationDraft(TypedDict):
     headers: NotRequired[dict[str, str] | None]
     delivery: NotRequired[DeliveryOptions | None]
     signing: NotRequired[SigningOptions | None]
+    method: NotRequired[HttpMethod | None]
+    # How requests prove who sends them. Its secrets are shown as ***.
+    authentication: NotRequired[
+        BasicAuthentication
+        | BearerAuthentication
+        | ClientCredentialsAuthentication
+        | MutualTlsAuthentication
+        | None
+    ]
+    # Seconds of failing after which the destination is disabled; null: never.
+    disableAfterSeconds: NotRequired[int | None]
     # The signing secret, of 24 to 64 bytes, to keep one that receivers know. Null: a new one is
     # made.
     secret: NotRequired[str | None]

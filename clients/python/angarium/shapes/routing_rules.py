@@ -64,20 +64,6 @@ class RuleDraft(TypedDict):
     enabled: NotRequired[bool | None]
 
 
-class RulePatch(TypedDict, total=False):
-    """A routing rule as a caller writes it."""
-
-    name: str
-    destinationId: str
-    # Patterns: * is one segment, at the end one or more; * alone is everything but angarium.*.
-    eventTypes: list[str]
-    # A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
-    # occurredAt), at most 2 KiB. Null: every event of these types.
-    filter: str | None
-    priority: Priority | None
-    enabled: bool | None
-
-
 class RuleTrial(TypedDict):
     """A rule that is not there yet, to be tried. Without `destinationId` it is judged alone."""
 

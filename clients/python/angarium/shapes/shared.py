@@ -10,6 +10,7 @@ from angarium.shapes.words import (
     DlqStatus,
     Environment,
     ErrorCategory,
+    HttpMethod,
     OriginKind,
     Priority,
     ReplayStatus,
@@ -156,7 +157,7 @@ class ReplayShare(TypedDict):
 class SentRequest(TypedDict):
     """The request as it was last sent, without its signature and with masked values."""
 
-    method: Literal["POST"]
+    method: HttpMethod
     url: str
     headers: dict[str, str]
     # As the script and the template that it went through made it, made again; null where that

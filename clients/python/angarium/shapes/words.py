@@ -23,6 +23,10 @@ DestinationStatus = Literal["ACTIVE", "DISABLED", "ARCHIVED"]
 Ordering = Literal["NONE", "KEY", "STRICT"]
 
 
+# The HTTP method of requests.
+HttpMethod = Literal["POST", "PUT", "PATCH"]
+
+
 # How bodies are signed.
 SigningAlgorithm = Literal["HMAC_SHA256", "ED25519"]
 
@@ -62,6 +66,7 @@ ErrorCategory = Literal[
     "TRANSFORM",
     "DESTINATION_GONE",
     "INTERNAL",
+    "AUTHENTICATION",
 ]
 
 

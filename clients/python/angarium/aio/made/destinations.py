@@ -11,6 +11,9 @@ from angarium.shapes import (
     Analytics,
     AnalyticsGranularity,
     AnalyticsPeriod,
+    BasicAuthentication,
+    BearerAuthentication,
+    ClientCredentialsAuthentication,
     DeliveryItem,
     DeliveryOptions,
     Destination,
@@ -18,7 +21,9 @@ from angarium.shapes import (
     DestinationPatch,
     DestinationSummary,
     DestinationWithSecret,
+    HttpMethod,
     Lane,
+    MutualTlsAuthentication,
     Page,
     SigningOptions,
     Success,
@@ -40,6 +45,14 @@ class AsyncDestinations(AsyncResource):
         headers: Mapping[str, str] | None = None,
         delivery: DeliveryOptions | Mapping[str, Any] | None = None,
         signing: SigningOptions | Mapping[str, Any] | None = None,
+        method: HttpMethod | None = None,
+        authentication: BasicAuthentication
+        | Mapping[str, Any]
+        | BearerAuthentication
+        | ClientCredentialsAuthentication
+        | MutualTlsAuthentication
+        | None = None,
+        disable_after_seconds: int | None = None,
         secret: str | None = None,
     ) -> DestinationWithSecret:
         """Create a destination.
@@ -52,6 +65,10 @@ class AsyncDestinations(AsyncResource):
         of the catalog: `templateId` and `config`, of which the template makes URL, headers
         and body; its own defaults, such as the service's rate limit, stand where `delivery`
         says nothing.
+
+        `authentication` says how requests prove who sends them: a password, a token, tokens
+        of a token endpoint, or a client certificate. All kinds but MTLS set the header
+        Authorization, which no other header may set then.
         """
         return await self._send(
             Call(
@@ -67,6 +84,9 @@ class AsyncDestinations(AsyncResource):
                         "headers": headers,
                         "delivery": delivery,
                         "signing": signing,
+                        "method": method,
+                        "authentication": authentication,
+                        "disable_after_seconds": disable_after_seconds,
                         "secret": secret,
                     }
                 ),
@@ -100,7 +120,9 @@ class AsyncDestinations(AsyncResource):
         It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret.
         The previous one signs as well for `graceSeconds` (86400); 0 ends every former one at
         once. A masked value that is sent back stays; when the URL's scheme, host or port
-        changes, each masked header must be given anew or removed.
+        changes, each masked header must be given anew or removed. The same holds for the
+        secrets of `authentication`, also when its `tokenUrl` changes; another `kind` replaces
+        all of it, and null removes it.
 
         Where it was made from a template, `config` merges like the rest: a secret whose mask
         is sent back stays, and each must be given anew when the requests go to another host.

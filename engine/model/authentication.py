@@ -1,0 +1,195 @@
+"""The authentication of a destination as callers write it: judged, merged by a patch, and masked."""
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+
+from engine.core.authentication import (
+    SECRETS,
+    Authentication,
+    Basic,
+    Bearer,
+    ClientCredentials,
+    MutualTls,
+    Where,
+)
+from engine.model.documents import DOCUMENT, invalid, refused
+from engine.model.errors import Detail
+from engine.model.headers import MASK, Headers
+
+FIELD = "authentication"
+SECRET_LENGTH = 4_096  # the longest client secrets in use are assertions of some 2 KiB
+TOKEN_LENGTH = 6_144  # of the 8 KiB that all headers have
+PEM_LENGTH = 32_768  # a chain of three certificates has some 6 KiB
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def _printable(value: str) -> str:
+    if _CONTROL.search(value):
+        raise ValueError("must have no control characters")
+    return value
+
+
+def _user(value: str) -> str:
+    if ":" in value:
+        raise ValueError("must have no colon, which ends it (RFC 7617)")
+    return _printable(value)
+
+
+Secret = Annotated[
+    str, StringConstraints(min_length=1, max_length=SECRET_LENGTH), AfterValidator(_printable)
+]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=1_024), AfterValidator(_printable)]
+Pem = Annotated[str, StringConstraints(min_length=1, max_length=PEM_LENGTH)]
+Token = Annotated[
+    str, StringConstraints(min_length=1, max_length=TOKEN_LENGTH, pattern="^[!-~]+$")
+]  # visible ASCII: RFC 6750 allows fewer, and issuers do not care
+
+
+class BasicAuthentication(BaseModel):
+    """A user name and a password, sent with every request."""
+
+    model_config = DOCUMENT
+    kind: Literal["BASIC"]
+    username: Annotated[
+        str, StringConstraints(min_length=1, max_length=1_024), AfterValidator(_user)
+    ]
+    password: Secret
+
+
+class BearerAuthentication(BaseModel):
+    """A token that does not change, sent with every request."""
+
+    model_config = DOCUMENT
+    kind: Literal["BEARER"]
+    token: Token
+
+
+class ClientCredentialsAuthentication(BaseModel):
+    """Tokens of a token endpoint, fetched when needed and renewed before they expire."""
+
+    model_config = DOCUMENT
+    kind: Literal["OAUTH2_CLIENT_CREDENTIALS"]
+    token_url: str = Field(
+        max_length=2_048, description="http or https; egress rules hold for it.",
+        json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://."},
+    )  # fmt: skip
+    client_id: Text
+    client_secret: Secret
+    scope: Text | None = Field(None, description="Scopes with spaces between.")
+    audience: Text | None = Field(None, description="For issuers that want it, as Auth0 does.")
+    client_authentication: Where = Field(
+        "HEADER", description="Where the token endpoint gets id and secret: Basic, or the form."
+    )
+
+
+class MutualTlsAuthentication(BaseModel):
+    """A certificate that connections to the receiver show; the URL must be https."""
+
+    model_config = DOCUMENT
+    kind: Literal["MTLS"]
+    certificate: Pem = Field(description="PEM, with the chain up to what the receiver trusts.")
+    private_key: Pem = Field(description="PEM, without a passphrase. Shown as ***.")
+
+
+AuthenticationDraft = Annotated[
+    BasicAuthentication
+    | BearerAuthentication
+    | ClientCredentialsAuthentication
+    | MutualTlsAuthentication,
+    Field(discriminator="kind"),
+]
+
+
+def shown(authentication: Authentication | None) -> dict[str, Any] | None:
+    """Return an authentication as callers see it."""
+    if authentication is None:
+        return None
+    document: dict[str, Any] = msgspec.to_builtins(authentication)
+    return {name: MASK if name in SECRETS else value for name, value in document.items()}
+
+
+def base_of_patch(present: dict[str, Any] | None, patch: object) -> dict[str, Any] | None:
+    """Return what a merge patch is merged into: nothing where it changes the kind."""
+    if present is None or not isinstance(patch, Mapping):
+        return present
+    return present if patch.get("kind", present["kind"]) == present["kind"] else None
+
+
+def authentication_of(
+    draft: BaseModel | None, stored: Authentication | None = None, *, patch: object = None,
+    moved: bool = False,
+) -> Authentication | None:  # fmt: skip
+    """Return the record of a draft, whose masks stand for secrets that are stored.
+
+    `moved`: the URL goes elsewhere, so that each secret that `patch` does not give anew is refused.
+    Raises Refusal 400.
+    """
+    if draft is None:
+        return None
+    document = draft.model_dump(by_alias=True)
+    known = {} if stored is None else msgspec.to_builtins(stored)
+    if known.get("kind") != document["kind"]:
+        known = {}
+    moved = moved or known.get("tokenUrl") != document.get("tokenUrl")
+    given = patch if isinstance(patch, Mapping) else {}
+    for name in SECRETS:
+        if document.get(name) == MASK:
+            if name not in known:
+                raise invalid(f"{FIELD}.{name}", "the mask stands for no stored value")
+            document[name] = known[name]
+    kept = [name for name in SECRETS if name in known and given.get(name, MASK) == MASK]
+    if moved and kept:
+        message = "requests go elsewhere now: give this secret anew or remove the authentication"
+        raise refused([Detail(f"{FIELD}.{name}", message) for name in kept])
+    record: Authentication = msgspec.convert(document, Authentication)
+    return record
+
+
+def refuse_misplaced(authentication: Authentication | None, headers: Headers, *, tls: bool) -> None:
+    """Raise Refusal 400 where an authentication cannot be used with these headers, or without TLS."""
+    if authentication is None:
+        return
+    if isinstance(authentication, MutualTls):
+        if not tls:
+            raise invalid(FIELD, "MTLS needs a URL that begins with https://")
+    elif any(name.lower() == "authorization" for name, _ in headers):
+        raise invalid(FIELD, "sets the header Authorization: remove that from the other headers")
+
+
+def changed_secrets(before: Authentication | None, after: Authentication | None) -> list[str]:
+    """Return the paths of the secrets that two versions both have, and that differ."""
+    if before is None or after is None:
+        return []
+    old, new = msgspec.to_builtins(before), msgspec.to_builtins(after)
+    return [
+        f"{FIELD}.{name}"
+        for name in SECRETS
+        if name in old and name in new and old[name] != new[name]
+    ]
+
+
+def basic(username: str, password: str) -> str:
+    """Return the value of a header Authorization (RFC 7617)."""
+    return "Basic " + base64.b64encode(f"{username}:{password}".encode()).decode()
+
+
+def own_headers(authentication: Authentication | None) -> Headers:
+    """Return the headers of an authentication that never changes."""
+    match authentication:
+        case Basic(username, password):
+            return (("Authorization", basic(username, password)),)
+        case Bearer(token):
+            return (("Authorization", f"Bearer {token}"),)
+    return ()
+
+
+def per_attempt(
+    authentication: Authentication | None,
+) -> ClientCredentials | MutualTls | None:
+    """Return an authentication that attempts or connections must prepare."""
+    return authentication if isinstance(authentication, ClientCredentials | MutualTls) else None

@@ -1,0 +1,194 @@
+"""The tokens of destinations that authenticate with OAuth 2.0 client credentials (RFC 6749, 4.4).
+
+Destinations of one environment that name the same client share its token. One fetch serves all attempts
+that wait. The fetch is guarded like deliveries are. Nothing here decides when to try again.
+"""
+
+import json
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import quote_plus, urlencode
+
+import structlog
+import trio
+from msgspec import Struct
+
+from engine.core.authentication import ClientCredentials
+from engine.core.vocabulary import ErrorCategory
+from engine.model.authentication import TOKEN_LENGTH, basic
+from engine.model.errors import Refusal
+from engine.outbound.ports import Failure
+from engine.runtime.fair_semaphore import FairSemaphore
+from engine.wire.failure import RETRY_AFTER_STATUSES, WireError, retry_after_s
+from engine.wire.fetch_stream import FetchStream
+from engine.wire.target import parse_target
+from engine.wire.wiring import Wiring
+
+FETCH_S = 15.0  # for all of a fetch, as a destination's default
+ANSWER_BYTES = 64 * 1024  # of a token endpoint: a token and some words
+LIFE_S = 3_600.0  # of a token whose answer does not say: the usual hour. A 401 ends it earlier
+EARLY_S = 30.0  # before its end, a token is renewed: clocks differ, and requests take time
+EARLY_SHARE = 0.2  # of a short life, at most so much is given away
+# A failed fetch answers all attempts of the next second: a thousand deliveries that wait must not be a
+# thousand requests to an endpoint that is down.
+FAILED_S = 1.0
+KEPT = 4_096  # tokens, with 6 KiB at most each; the one used last stays longest
+AT_ONCE = 32  # fetches: each is a connection and a task
+AT_ONCE_EACH = 4  # of one environment, whose endpoints may all hang
+WAITING_EACH = 1_024  # of one environment: clients, however many attempts wait for each
+
+log = structlog.get_logger("angarium.outbound")
+Key = tuple[int, str, ClientCredentials]  # environment and its workspace
+Done = Callable[[bytes | Failure], None]
+Spawn = Callable[[Callable[..., Awaitable[object]], Key], None]
+
+
+class KeptToken(Struct, frozen=True):
+    """The result of a fetch, valid until an instant of trio's clock: the value of a header Authorization,
+    or why there is none."""
+
+    result: bytes | Failure
+    until: float
+
+
+class Tokens:
+    """Owner of the tokens of one process, and of those who wait for one; used on the trio thread only."""
+
+    def __init__(self, wiring: Wiring, spawn: Spawn, now: Callable[[], float]) -> None:
+        """`spawn` starts a task; `now` is in seconds since the epoch."""
+        self._wiring = wiring
+        self._spawn = spawn
+        self._now = now
+        self._kept: OrderedDict[Key, KeptToken] = OrderedDict()
+        self._waiting: dict[Key, list[Done]] = {}
+        self._turns = FairSemaphore(AT_ONCE, AT_ONCE_EACH, WAITING_EACH)
+        self.fetched = 0  # since the start
+
+    def get(self, key: Key, done: Done) -> None:
+        """Call `done`, now or later, with the value of a header Authorization, or why there is none."""
+        kept = self._kept.get(key)
+        if kept is not None and kept.until > trio.current_time():
+            self._kept.move_to_end(key)
+            done(kept.result)
+            return
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            waiting.append(done)
+            return
+        self._waiting[key] = [done]
+        self._spawn(self._fetch, key)
+
+    def refused(self, key: Key, value: bytes) -> None:
+        """Forget a token that a receiver answered with 401, unless another one has replaced it."""
+        kept = self._kept.get(key)
+        if kept is not None and kept.result == value:
+            del self._kept[key]
+
+    async def _fetch(self, key: Key) -> None:
+        environment, workspace, client = key
+        result: bytes | Failure
+        keep_s = FAILED_S
+        try:
+            with trio.fail_after(FETCH_S):
+                async with self._turns.held(environment):
+                    self.fetched += 1
+                    result, keep_s = await self._asked(workspace, client)
+        except Refusal as refusal:
+            result = Failure(ErrorCategory.AUTHENTICATION, refusal.message)
+        except WireError as error:
+            category = error.category
+            if category is not ErrorCategory.BLOCKED_ADDRESS:
+                category = ErrorCategory.AUTHENTICATION
+            result = Failure(category, f"the token endpoint: {error.message}")
+        except trio.TooSlowError:
+            words = f"the token endpoint took longer than {FETCH_S:g} s"
+            result = Failure(ErrorCategory.AUTHENTICATION, words)
+        except Exception:  # a barrier: only the attempts that wait for this token fail
+            log.exception("token.fetch_broken", workspace=workspace)
+            result = Failure(ErrorCategory.INTERNAL, "the token could not be fetched")
+        finally:
+            waiting = self._waiting.pop(key)
+        if isinstance(result, Failure):
+            log.debug("token.fetch_failed", workspace=workspace, reason=result.message)
+        self._kept[key] = KeptToken(result, trio.current_time() + keep_s)
+        self._kept.move_to_end(key)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        for done in waiting:
+            done(result)
+
+    async def _asked(
+        self, workspace: str, client: ClientCredentials
+    ) -> tuple[bytes | Failure, float]:
+        """Return the answer of the endpoint, and for how long it is kept. Raises WireError."""
+        try:
+            target = parse_target(client.token_url)
+        except Refusal as refusal:  # the rules became stricter than they were when it was written
+            return Failure(ErrorCategory.AUTHENTICATION, refusal.message), FAILED_S
+        headers, body = token_request(client)
+        stream = FetchStream(self._wiring, target, workspace, FETCH_S)
+        async with stream:
+            answer = await stream.ask(b"POST", headers, body)
+            content = b""
+            while piece := await stream.read():
+                content += piece
+                if len(content) > ANSWER_BYTES:
+                    raise WireError(ErrorCategory.PROTOCOL, "its answer is too long")
+        if answer.status == 200:
+            return token_of(content)
+        wait_s = None
+        if answer.status in RETRY_AFTER_STATUSES:
+            wait_s = retry_after_s(answer.fields, self._now())
+        words = f"the token endpoint answered {answer.status}{_reason(content)}"
+        failure = Failure(ErrorCategory.AUTHENTICATION, words, retry_after_s=wait_s)
+        return failure, FAILED_S
+
+
+def token_request(client: ClientCredentials) -> tuple[tuple[tuple[bytes, bytes], ...], bytes]:
+    """Return the headers and the form of a request for a token (RFC 6749, 2.3.1 and 4.4.2)."""
+    form = {"grant_type": "client_credentials"}
+    optional = {"scope": client.scope, "audience": client.audience}
+    form |= {name: value for name, value in optional.items() if value is not None}
+    headers = [(b"content-type", b"application/x-www-form-urlencoded")]
+    if client.client_authentication == "BODY":
+        form |= {"client_id": client.client_id, "client_secret": client.client_secret}
+    else:
+        value = basic(quote_plus(client.client_id), quote_plus(client.client_secret))
+        headers.append((b"authorization", value.encode()))
+    body = urlencode(form).encode()
+    headers.append((b"content-length", str(len(body)).encode()))
+    return tuple(headers), body
+
+
+def token_of(content: bytes) -> tuple[bytes | Failure, float]:
+    """Return the value of the header Authorization that an answer gives, and for how long it is good."""
+    document = _json(content)
+    token, kind = document.get("access_token"), document.get("token_type", "bearer")
+    if not isinstance(token, str) or not isinstance(kind, str) or kind.lower() != "bearer":
+        words = "the token endpoint answered without a bearer token"
+        return Failure(ErrorCategory.AUTHENTICATION, words), FAILED_S
+    if not token or len(token) > TOKEN_LENGTH or not all("!" <= letter <= "~" for letter in token):
+        words = "the token endpoint answered a token that fits no header"
+        return Failure(ErrorCategory.AUTHENTICATION, words), FAILED_S
+    life = document.get("expires_in", LIFE_S)
+    if isinstance(life, str) and life.isdigit() and len(life) < 12:  # some write it so
+        life = int(life)
+    if isinstance(life, bool) or not isinstance(life, int | float) or not 0 < life < 1e9:
+        life = LIFE_S
+    return f"Bearer {token}".encode(), life - min(EARLY_S, life * EARLY_SHARE)
+
+
+def _reason(content: bytes) -> str:
+    """Return the error code of an answer (RFC 6749, 5.2), which has no secrets."""
+    code = _json(content).get("error")
+    known = isinstance(code, str) and len(code) <= 64 and code.replace("_", "").isalnum()
+    return f" ({code})" if known else ""
+
+
+def _json(content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}

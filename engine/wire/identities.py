@@ -1,0 +1,129 @@
+"""The identities that connections show to receivers: client certificates, each as a TLS context.
+
+A context reads the system's authorities, which takes some 20 ms. A thread does that, so that the loop
+does not wait; the contexts that were used last are kept.
+"""
+
+import os
+import ssl
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import trio
+from cryptography import x509
+
+from engine.core.authentication import MutualTls
+from engine.model.documents import invalid
+from engine.wire.tls import client_context
+
+KEPT = 256  # contexts; each takes about 1 MB, its authorities included
+_MAKERS = 2  # threads: more would take the processor from deliveries
+_FIELD = "authentication"
+
+Spawn = Callable[[Callable[..., Awaitable[object]], MutualTls], None]
+
+
+def check_identity(identity: MutualTls) -> None:
+    """Judge a certificate and its key. Raises Refusal 400 for a pair that no connection could show."""
+    try:
+        chain = x509.load_pem_x509_certificates(identity.certificate.encode())
+    except ValueError:
+        raise invalid(f"{_FIELD}.certificate", "is no certificate in PEM") from None
+    if "ENCRYPTED" in identity.private_key:
+        raise invalid(f"{_FIELD}.privateKey", "has a passphrase: give the key without one")
+    expires_at = chain[0].not_valid_after_utc
+    if expires_at <= datetime.now(UTC):
+        raise invalid(f"{_FIELD}.certificate", f"expired at {expires_at:%Y-%m-%d %H:%M} UTC")
+    try:
+        load_identity(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), identity)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            message = "does not belong to the certificate"
+        else:
+            message = (
+                f"cannot be used: {(error.reason or 'unknown fault').replace('_', ' ').lower()}"
+            )
+        raise invalid(f"{_FIELD}.privateKey", message) from None
+
+
+def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
+    """Have a context show an identity. Raises ssl.SSLError.
+
+    The library reads files only. The key does not reach a disk where the system has files in memory.
+    """
+    pem = f"{identity.certificate}\n{identity.private_key}\n".encode()
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("identity", os.MFD_CLOEXEC)
+        with open(descriptor, "wb") as file:
+            file.write(pem)
+            file.flush()
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}", password=_no_passphrase)
+        return
+    with NamedTemporaryFile("wb") as file:  # readable by its owner alone
+        file.write(pem)
+        file.flush()
+        context.load_cert_chain(file.name, password=_no_passphrase)
+
+
+def _no_passphrase() -> bytes:
+    return b""  # without it, the library would ask on the terminal
+
+
+class Identities:
+    """Owner of the contexts of one process; used on the trio thread only."""
+
+    def __init__(self, authorities: Path | None = None) -> None:
+        """`authorities`: a PEM file of authorities beside the system's."""
+        self._authorities = authorities
+        self._contexts: OrderedDict[MutualTls, ssl.SSLContext] = OrderedDict()
+        self._waiting: dict[MutualTls, list[Callable[[], None]]] = {}
+        self._threads = trio.CapacityLimiter(_MAKERS)
+
+    def __len__(self) -> int:
+        return len(self._contexts)
+
+    def prepare(self, identity: MutualTls, spawn: Spawn, ready: Callable[[], None]) -> None:
+        """Call `ready`, now or later, when the context is there or cannot be made. `spawn` starts a
+        task."""
+        if identity in self._contexts:
+            ready()
+            return
+        waiting = self._waiting.setdefault(identity, [])
+        waiting.append(ready)
+        if len(waiting) == 1:
+            spawn(self._prepare, identity)
+
+    def context(self, identity: MutualTls) -> ssl.SSLContext:
+        """Return the context of an identity. Raises ssl.SSLError."""
+        context = self._contexts.get(identity)
+        if context is None:
+            context = self._keep(identity, self._made(identity))
+        else:
+            self._contexts.move_to_end(identity)
+        return context
+
+    async def _prepare(self, identity: MutualTls) -> None:
+        try:
+            made = await trio.to_thread.run_sync(self._made, identity, limiter=self._threads)
+            self._keep(identity, made)
+        except ssl.SSLError:
+            pass  # the connection tells
+        finally:
+            waiting = self._waiting.pop(identity)
+        for ready in waiting:
+            ready()
+
+    def _made(self, identity: MutualTls) -> ssl.SSLContext:
+        context = client_context(self._authorities)
+        context.post_handshake_auth = True  # receivers that ask for it by path, with TLS 1.3
+        load_identity(context, identity)
+        return context
+
+    def _keep(self, identity: MutualTls, context: ssl.SSLContext) -> ssl.SSLContext:
+        self._contexts[identity] = context
+        while len(self._contexts) > KEPT:
+            self._contexts.popitem(last=False)
+        return context

@@ -1,0 +1,100 @@
+"""Client certificates: receivers see the one of the destination, and connections are kept apart by it."""
+
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+import trustme
+
+from engine.core.authentication import MutualTls
+from engine.core.vocabulary import ErrorCategory as Error
+from engine.runtime.background import Background
+from engine.wire.identities import Identities
+from tests.wire.street import Street, Visit, a_destination, answer_ok, open_street
+
+HOST = "localhost"
+AUTHORITY = trustme.CA()
+
+
+def identity(name: str) -> MutualTls:
+    made = AUTHORITY.issue_cert(name)
+    chain = "".join(blob.bytes().decode() for blob in made.cert_chain_pems)
+    return MutualTls(chain, made.private_key_pem.bytes().decode())
+
+
+ONE, TWO = identity("one.example"), identity("two.example")
+
+
+@pytest.fixture
+async def street(tmp_path: Path) -> AsyncIterator[Street]:
+    file = tmp_path / "authorities.pem"
+    AUTHORITY.cert_pem.write_to_path(file)
+    async with open_street(allow="127.0.0.0/8,::1/128", egress_ca=file) as street:
+        yield street
+
+
+def asking(version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
+    """A receiver's context that wants a client certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.maximum_version = version
+    AUTHORITY.issue_cert(HOST).configure_cert(context)
+    AUTHORITY.configure_trust(context)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+async def tell_who(visit: Visit) -> None:
+    """Answer with the name in the client's certificate."""
+    while await visit.request() is not None:
+        assert isinstance(visit.stream, trio.SSLStream)
+        certificate = visit.stream.getpeercert()
+        name = certificate["subjectAltName"][0][1].encode()
+        await visit.send(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(name), name))
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_connections_are_kept_apart_by_identity(
+    street: Street, version: ssl.TLSVersion
+) -> None:
+    receiver = await street.open(tell_who, asking(version), HOST)
+    for _ in range(2):
+        for name, each in (("one", ONE), ("two", TWO)):
+            destination = a_destination(receiver.url, id=name, authentication=each)
+            outcome = await street.attempt(destination)
+            assert (outcome.message, outcome.body) == (None, f"{name}.example".encode())
+    assert receiver.connections == 2
+    again = a_destination(receiver.url, id="three", authentication=ONE)
+    assert (await street.attempt(again)).body == b"one.example"
+    assert receiver.connections == 2, "destinations of one identity share connections"
+
+
+async def test_a_receiver_that_wants_a_certificate_refuses_who_has_none(street: Street) -> None:
+    receiver = await street.open(answer_ok, asking(ssl.TLSVersion.TLSv1_2), HOST)
+    shown = await street.attempt(a_destination(receiver.url, id="a", authentication=ONE))
+    assert shown.success
+    outcome = await street.attempt(a_destination(receiver.url, id="b"))
+    assert outcome.category is Error.TLS, "an idle connection with an identity is not used"
+
+
+async def test_a_pair_that_the_library_refuses_fails_the_attempt(street: Street) -> None:
+    receiver = await street.open(answer_ok, asking(), HOST)
+    broken = MutualTls(ONE.certificate, TWO.private_key)
+    outcome = await street.attempt(a_destination(receiver.url, authentication=broken))
+    assert outcome.category is Error.TLS
+    assert "client certificate" in (outcome.message or "")
+
+
+async def test_a_context_is_made_once_for_all_that_wait(nursery: trio.Nursery) -> None:
+    background, identities = Background(), Identities()
+    await nursery.start(background.run)
+    events = [trio.Event() for _ in range(5)]
+    for event in events:
+        identities.prepare(ONE, background.spawn, event.set)
+    assert not events[0].is_set(), "a thread makes it"
+    for event in events:
+        await event.wait()
+    made = identities.context(ONE)
+    identities.prepare(ONE, background.spawn, events[0].set)
+    assert (identities.context(ONE), len(identities)) == (made, 1)
