@@ -24,6 +24,7 @@ from engine.recording.outcome_queue import OutcomeQueue
 from engine.recording.recorder import Recorder
 from engine.recording.settled_replays import SettledReplays
 from engine.replay.runner import ReplayRunner
+from engine.routing.backfill import DestinationRoutes
 from engine.runtime.wake import Wake
 from engine.settings import Settings
 from storage.backlog.reading import BACKLOG, BACKLOG_READERS, PostgresBacklog
@@ -122,6 +123,7 @@ class DeliveryParts(Foundation):
             lambda: self.intake.statistics().events,
             settled_replays,
             self.directory,
+            DestinationRoutes(self.router),
         )
 
     def _intake(self, store: IntakeStore, wake: Wake | None) -> Intake:

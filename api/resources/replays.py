@@ -171,7 +171,8 @@ ROUTES = (
         "transform version or template config is in force, behind whatever is live. A receiver that "
         "still keeps the `webhook-id` as handled drops them. Selected is what was settled when the job "
         "was created; replays themselves only by `deliveryIds`, test deliveries never. At least "
-        "one of `destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. With `dryRun` "
+        "one of `destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. The mode "
+        "MISSING delivers events for which the destination has no delivery instead. With `dryRun` "
         "nothing is sent: the job is COMPLETED as soon as `total` is counted, mostly in this answer.",
         tag=TAG,
         scopes=MANAGE,

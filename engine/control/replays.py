@@ -16,6 +16,7 @@ from engine.core.vocabulary import (
     DeliveryStatus,
     DestinationStatus,
     JobKind,
+    ReplayMode,
     ReplayStatus,
 )
 from engine.drafts import (
@@ -32,7 +33,7 @@ from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant
 from engine.model.read_models import SessionCustomer
-from engine.model.words import SettledStatusName, WaitingStatusName
+from engine.model.words import SettledStatusName, WaitingStatusName, Word, word
 from engine.plans.plans import Visibility
 from engine.replay.job import UNFINISHED, WAITING, ReplayJob, ReplaySelection
 from engine.replay.ports import JobStore, Named
@@ -71,6 +72,11 @@ class ReplayDraft(Document):
     dry_run: Annotated[bool, NullIs(False)] = Field(
         False, description="Only count what would be replayed."
     )
+    mode: Annotated[Word[ReplayMode], NullIs("AGAIN")] = Field(
+        word(ReplayMode.AGAIN),
+        description="AGAIN: settled deliveries once more. MISSING: events for which the destination has "
+        "no delivery, by its rules of now. It takes `destinationId`, no `statuses` and no `deliveryIds`.",
+    )
     rate_per_second: float | None = Field(
         None, ge=MIN_RATE_PER_SECOND, le=MAX_RATE_PER_SECOND,
         description="At most so many a second are enqueued. Null: as quickly as the receivers take them.",
@@ -86,6 +92,12 @@ class ReplayDraft(Document):
             )
         _check_range(self.from_, self.to)
         statuses = self.statuses
+        if self.mode == ReplayMode.MISSING.name:
+            if self.destination_id is None:
+                raise invalid("destinationId", "is required with the mode MISSING")
+            for path, given in (("statuses", statuses), ("deliveryIds", self.delivery_ids)):
+                if given is not None:
+                    raise invalid(path, "is not for the mode MISSING: its events have no delivery")
         return ReplaySelection(
             destination=self.destination_id,
             account=self.customer_account_id,
@@ -183,7 +195,13 @@ class ReplayCommands:
         """
 
         return await self._create(
-            actor, environment, draft, own, JobKind.REPLAY, draft.rate_per_second
+            actor,
+            environment,
+            draft,
+            own,
+            JobKind.REPLAY,
+            draft.rate_per_second,
+            ReplayMode[draft.mode],
         )
 
     async def order(
@@ -205,6 +223,7 @@ class ReplayCommands:
         own: SessionCustomer | None,
         kind: JobKind,
         rate_per_second: float | None,
+        mode: ReplayMode = ReplayMode.AGAIN,
     ) -> ReplayJob:
         async def command() -> ReplayJob:
             selection = await self._judged(environment, draft.selection(), own)
@@ -221,6 +240,7 @@ class ReplayCommands:
                 rate_per_second=rate_per_second,
                 customer=customer,
                 kind=kind,
+                mode=mode,
             )
             changes = differences({}, selection_document(job))
             entry = self._writer.entry(actor, "replay_job.create", job.id, changes)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from engine.core.destination import Destination
 from engine.core.records import Delivery
-from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, Ordering
+from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, Ordering, ReplayMode
 from engine.ports import DirtyDestination
 from engine.replay.job import Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, ReplayStore, Stretch
@@ -147,8 +147,10 @@ class ChunkEntry:
         return entered
 
 
-def replay_of(original: Delivery, identifier: str, job: str) -> Delivery:
-    """Return a new delivery of the same event to the same destination, of the same lane."""
+def replay_of(original: Delivery, identifier: str, job: ReplayJob) -> Delivery:
+    """Return a new delivery of the same event to the same destination, of the same lane. In the mode
+    MISSING no delivery was before it."""
+    missing = job.mode is ReplayMode.MISSING
     return Delivery(
         identifier,
         original.event,
@@ -160,6 +162,6 @@ def replay_of(original: Delivery, identifier: str, job: str) -> Delivery:
         original.kind,
         DeliveryOrigin.REPLAY,
         original.customer,
-        replay_of=original.id,
-        replay_job=job,
+        replay_of=None if missing else original.id,
+        replay_job=job.id,
     )

@@ -4,16 +4,22 @@ The chunk is written down before the actor hears of it. After a crash it is give
 nothing for the deliveries that have ended.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import trio
 
 from engine.actors.mailbox import Ordered
-from engine.core.destination import Destination
 from engine.core.orders import Order
 from engine.core.vocabulary import DestinationStatus, JobKind
 from engine.replay.job import Leg, ReplayJob
-from engine.replay.ports import OrderState, OrderStep, OrderStretch, ReplayActors, ReplayStore
+from engine.replay.ports import (
+    Finder,
+    OrderState,
+    OrderStep,
+    OrderStretch,
+    ReplayActors,
+    ReplayStore,
+)
 from engine.replay.running_job import RunningJob
 
 CHUNK = 64  # orders in one message: an actor looks for each among all that it holds, some 5 ms
@@ -33,7 +39,7 @@ class OrderGiver:
         self,
         store: ReplayStore,
         actors: ReplayActors,
-        find: Callable[[str], Destination | None],
+        find: Finder,
     ) -> None:
         self._store = store
         self._actors = actors

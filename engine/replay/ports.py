@@ -11,7 +11,8 @@ from msgspec import Struct, field
 
 from engine.actors.awaited import Awaited
 from engine.actors.mailbox import Ordered
-from engine.core.records import Delivery
+from engine.core.destination import Destination
+from engine.core.records import Delivery, Event
 from engine.core.vocabulary import (
     DeliveryOrigin,
     DeliveryStatus,
@@ -42,6 +43,15 @@ class Stretch(Struct):
     originals: list[Delivery]
     through: str
     lost: dict[str, str | None]
+    end: bool
+
+
+class EventHeads(Struct):
+    """A stretch of an environment's events, in order of id and without their content. Everything up to
+    `through` was examined; events that cannot be sent are left out. `end`: nothing is beyond."""
+
+    events: list[Event]
+    through: str
     end: bool
 
 
@@ -126,6 +136,37 @@ class ReplayActors(Protocol):
         """The deliveries that somebody waits for."""
 
 
+class Finder(Protocol):
+    """The read model of destinations."""
+
+    def __call__(self, destination: str, /) -> Destination | None:
+        """Return a destination by its id."""
+
+
+class Routes(Protocol):
+    """The rules of a destination as they are now."""
+
+    async def meant(self, destination: str, events: Sequence[Event], /) -> list[Event]:
+        """Return the events that a rule of the destination is for, by type and customer."""
+
+    async def chosen(self, destination: str, events: Sequence[Event], /) -> list[Delivery]:
+        """Return a delivery of each event that goes to the destination, with the id of the event."""
+
+
+class Reading(Protocol):
+    """What a job replays, read and counted."""
+
+    async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
+        """Count a bounded number of further rows; return the leg as it is then."""
+
+    async def read(
+        self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
+    ) -> Stretch:
+        """Read on from the leg's cursor, at most `limit` originals and about `max_bytes` of payload,
+        without parked lanes. With `lane`, read this parked lane from where it was passed over to the
+        leg's cursor."""
+
+
 class JobStore(Protocol):
     """Jobs, as callers see and change them."""
 
@@ -159,7 +200,7 @@ class JobStore(Protocol):
         """Return a job's legs, those with most deliveries first."""
 
 
-class ReplayStore(Protocol):
+class ReplayStore(Reading, Protocol):
     """Jobs, as the runner reads and moves them."""
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
@@ -172,18 +213,22 @@ class ReplayStore(Protocol):
     async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
         """Return a job's replays that wait at a destination and were never attempted."""
 
-    async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count a bounded number of further rows; return the leg as it is then."""
+    async def tally(
+        self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
+    ) -> Leg | None:
+        """Note that so many match, up to a cursor; return the leg as it is then."""
+
+    async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
+        """Return events that are older than the job, after one id and before another."""
+
+    async def undelivered(
+        self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
+    ) -> tuple[list[Event], bool]:
+        """Return the events, of these in order, that a destination has no delivery of: at most `limit` of
+        about `max_bytes`, and whether these are all."""
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
         """End the counting of a PENDING job: it is RUNNING now, or COMPLETED where it was a dry run."""
-
-    async def read(
-        self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
-    ) -> Stretch:
-        """Read on from the leg's cursor, at most `limit` originals and about `max_bytes` of payload,
-        without parked lanes. With `lane`, read this parked lane from where it was passed over to the
-        leg's cursor."""
 
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool

@@ -6,14 +6,18 @@ reads on from the cursors, which move in the transaction that writes the replays
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import structlog
 import trio
 
-from engine.core.destination import Destination
 from engine.core.records import Delivery
-from engine.core.vocabulary import DestinationStatus, JobKind, Ordering, ReplayStatus
+from engine.core.vocabulary import (
+    DestinationStatus,
+    JobKind,
+    Ordering,
+    ReplayMode,
+    ReplayStatus,
+)
 from engine.intake.entries import EntryQueue
 from engine.model.announcements import Announce
 from engine.model.identity import Identity
@@ -27,9 +31,10 @@ from engine.ports import (
 from engine.recording.settled_replays import SettledReplays
 from engine.replay.admission import ChunkEntry, Way, choose, fitting, replay_of, room_at
 from engine.replay.job import ReplayJob
+from engine.replay.missing import MissingReads
 from engine.replay.ordering import OrderGiver
 from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
-from engine.replay.ports import Chunk, ReplayActors, ReplayStore
+from engine.replay.ports import Chunk, Finder, Reading, ReplayActors, ReplayStore, Routes
 from engine.replay.queued import LANE, QueuedReplays
 from engine.replay.running_job import RunningJob, in_turn
 from engine.replay.views import finished_payload
@@ -54,13 +59,6 @@ BROKEN = "the job failed because of a fault in this service: the server's log sa
 log = structlog.get_logger("angarium.replay")
 
 
-class Finder(Protocol):
-    """The read model of destinations."""
-
-    def __call__(self, destination: str, /) -> Destination | None:
-        """Return a destination by its id."""
-
-
 class ReplayRunner:
     """Owner of the jobs that are under way in this process."""
 
@@ -75,6 +73,7 @@ class ReplayRunner:
         accepted: Callable[[], int],
         settled: SettledReplays,
         actors: ReplayActors,
+        routes: Routes,
     ) -> None:
         """`accepted` returns the number of events accepted so far: the runner notices live events by
         it."""
@@ -95,6 +94,7 @@ class ReplayRunner:
         self._wake = settled.wake
         self._actors = actors
         self._orders = OrderGiver(store, actors, find)
+        self._missing = MissingReads(store, routes)
 
     def nudge(self) -> None:
         """Look at the store at once."""
@@ -252,7 +252,7 @@ class ReplayRunner:
         job, now_ms = running.job, self._now_ms()
         leg = running.uncounted()
         if leg is not None:
-            counted = await self._store.count(job, leg)
+            counted = await self._reading(job).count(job, leg)
             if counted is None:
                 running.lost = True
                 return False
@@ -291,16 +291,16 @@ class ReplayRunner:
     def finished(self, job: ReplayJob) -> None:
         """Announce that a job has ended."""
         log.info(
-            "replay.finished",
-            job=job.id,
-            kind=job.kind.name,
-            status=job.status.name,
+            "replay.finished", job=job.id, kind=job.kind.name, status=job.status.name,
             enqueued=job.enqueued,
-        )
+        )  # fmt: skip
         if not job.dry_run and not job.orders:
             self._announce(
                 job.environment, "angarium.replay.finished", finished_payload(job), job.customer
             )
+
+    def _reading(self, job: ReplayJob) -> Reading:
+        return self._missing if job.mode is ReplayMode.MISSING else self._store
 
     # --- going on
 
@@ -346,7 +346,7 @@ class ReplayRunner:
         job, leg, parks = running.job, way.leg, {}
         if keyed and way.lane is not None:
             limit = min(limit, LANE - self._queued.in_lane(leg.destination, way.lane))
-        stretch = await self._store.read(job, leg, limit, CHUNK_BYTES, way.lane)
+        stretch = await self._reading(job).read(job, leg, limit, CHUNK_BYTES, way.lane)
         if keyed and way.lane is None:
             passed = fitting(stretch, leg, self._queued, trio.current_time())
             stretch, parks = passed.stretch, passed.parks
@@ -354,9 +354,7 @@ class ReplayRunner:
                 running.blocked[leg.destination] = passed.blocked
                 if not stretch.originals and not parks:
                     return True  # other legs can go on
-        replays = [
-            replay_of(original, self._identity.other(), job.id) for original in stretch.originals
-        ]
+        replays = [replay_of(each, self._identity.other(), job) for each in stretch.originals]
         until_ms = paced_until(job.rate_per_second, job.paced_until_ms, now_ms, len(replays))
         chunk = Chunk(
             job.environment, job.id, leg.destination, leg.step, stretch.through, stretch.end,

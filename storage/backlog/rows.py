@@ -55,6 +55,28 @@ def deliveries_of(rows: Iterable[Any]) -> list[Delivery]:
     return deliveries
 
 
+def event_of(row: Any) -> Event:
+    """Return the event of a row that has its columns by name."""
+    return Event(
+        row["id"],
+        row["environment"],
+        row["type"],
+        row["occurred_at_ms"],
+        row["payload"],
+        row["metadata"],
+        row["source"],
+        row["customer"],
+        row["correlation_id"],
+        row["request_id"],
+        row["idempotency_key"],
+        row["attachments"],
+        _ORIGIN[row["origin"]],
+        row["file"],
+        None,
+        row["hops"] or 0,
+    )
+
+
 def _delivery_of(row: Any) -> Delivery:
     (seq, delivery, event, destination, queue, lane, priority, kind, origin, customer, attempts,
      start, due_ms, dlq, replay_of, replay_job, environment, type_, occurred_at_ms, payload, metadata,

@@ -67,13 +67,13 @@ class OrderReads:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def count(self, job: ReplayJob, leg: Leg) -> tuple[int, str, bool]:
-        """Count on: return how many match, the cursor, and whether that is the end."""
+    async def count(self, job: ReplayJob, leg: Leg) -> tuple[str, int, bool]:
+        """Count on: return the cursor, how many match, and whether that is the end."""
         limit = job.selection.limit
         most = EXAMINED if limit is None else min(EXAMINED, limit - leg.total)
         found = await self.outstanding(job, leg.destination, leg.counted, most)
         matched = len(found.ids)
-        return matched, found.through, found.end or leg.total + matched == limit
+        return found.through, matched, found.end or leg.total + matched == limit
 
     async def outstanding(
         self, job: ReplayJob, destination: str, after: str, limit: int

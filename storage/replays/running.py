@@ -9,13 +9,14 @@ from typing import Any
 from asyncpg import Record
 from msgspec import structs
 
-from engine.core.records import Delivery
+from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, ReplayStatus
 from engine.ports import DirtyDestination, StoreAwayError
 from engine.replay.job import Leg, ReplayJob, named_among, shifted
 from engine.replay.ports import (
     Chunk,
     Enqueued,
+    EventHeads,
     OrderState,
     OrderStep,
     OrderStretch,
@@ -31,6 +32,7 @@ from storage.log.partitions import lowest_id
 from storage.log.walk import LOWEST
 from storage.ownership import Ownership
 from storage.replays.jobs import job_record, leg_record
+from storage.replays.missing import MissingRows
 from storage.replays.ordering import OrderReads
 from storage.replays.statements import (
     ABANDON,
@@ -82,6 +84,7 @@ class PostgresReplays:
         self._intake = intake
         self._ownership = ownership
         self._orders = OrderReads(pool)
+        self._missing = MissingRows(pool)
 
     # --- reads
 
@@ -155,21 +158,25 @@ class PostgresReplays:
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
         """Count on; see the port."""
         if job.orders:
-            matched, through, end = await self._orders.count(job, leg)
-        else:
-            matched, through, end = await self._matching(job, leg)
+            return await self.tally(job, leg, *await self._orders.count(job, leg))
+        return await self.tally(job, leg, *await self._matching(job, leg))
+
+    async def tally(
+        self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
+    ) -> Leg | None:
+        """Note what was counted; see the port."""
         place = (job.environment, job.id, leg.destination, leg.counted)
         if not await self._write(COUNTED, *place, through, matched, end):
             return None
         return structs.replace(leg, counted=through, total=leg.total + matched, all_counted=end)
 
-    async def _matching(self, job: ReplayJob, leg: Leg) -> tuple[int, str, bool]:
+    async def _matching(self, job: ReplayJob, leg: Leg) -> tuple[str, int, bool]:
         way, _ = way_of(job)
         given, more = await self._given(job, leg, leg.counted)
         row = await self._pool.fetch_row(count_statement(way), *given)
         assert row is not None
         through, end = row["last"] or leg.counted, row["examined"] < EXAMINED and not more
-        return row["matched"], through, end
+        return through, row["matched"], end
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
         """End the counting of a PENDING job; see the port."""
@@ -216,6 +223,18 @@ class PostgresReplays:
         """Move the cursor without deliveries."""
         rows = await self._write(PASS_OVER, *_step(chunk))
         return bool(rows and rows[0]["turns"])
+
+    # --- missing events
+
+    async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
+        """Return events in order; see the port."""
+        return await self._missing.heads(job, after, until)
+
+    async def undelivered(
+        self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
+    ) -> tuple[list[Event], bool]:
+        """Return events that a destination has no delivery of; see the port."""
+        return await self._missing.undelivered(job, destination, events, limit, max_bytes)
 
     # --- orders
 

@@ -13,10 +13,11 @@ import engine.replay.runner
 from engine.actors.awaited import Awaited
 from engine.actors.mailbox import Ordered
 from engine.core.destination import Destination
-from engine.core.records import Delivery, Settlement
+from engine.core.records import Delivery, Event, Settlement
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, ReplayStatus
 from engine.intake.entries import EntryQueue
 from engine.model.identity import Identity
+from engine.model.read_models import Models
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowError
 from engine.recording.settled_replays import SettledReplays
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
@@ -24,6 +25,7 @@ from engine.replay.pace import SLOW_MOST, STEP_REST, TOO_SLOW
 from engine.replay.ports import (
     Chunk,
     Enqueued,
+    EventHeads,
     OrderState,
     OrderStep,
     OrderStretch,
@@ -32,6 +34,8 @@ from engine.replay.ports import (
 )
 from engine.replay.queued import LANE, LEAST, WINDOW
 from engine.replay.runner import ReplayRunner
+from engine.routing.backfill import DestinationRoutes
+from engine.routing.router import Router
 from tests.core.making import a_delivery, a_destination
 
 ZERO = "00000000-0000-0000-0000-000000000000"
@@ -65,6 +69,19 @@ class FakeStore:
     def change(self, job: str, **fields: Any) -> ReplayJob:
         self.jobs[job] = msgspec.structs.replace(self.jobs[job], **fields)
         return self.jobs[job]
+
+    async def tally(
+        self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
+    ) -> Leg | None:
+        raise AssertionError("no job is for missing events here")
+
+    async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
+        raise AssertionError("no job is for missing events here")
+
+    async def undelivered(
+        self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
+    ) -> tuple[list[Event], bool]:
+        raise AssertionError("no job is for missing events here")
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
         raise AssertionError("no job orders here")
@@ -182,7 +199,7 @@ class Place:
         self.awaited = Awaited()
         self.runner = ReplayRunner(
             self.store, self.entries, self.destinations.get, Identity(), trio.current_time,
-            self.announce, lambda: self.events, self.settled, self,
+            self.announce, lambda: self.events, self.settled, self, DestinationRoutes(Router(Models())),
         )  # fmt: skip
         self._called = trio.Event()
         nursery.start_soon(self.admit)

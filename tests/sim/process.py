@@ -43,6 +43,7 @@ from engine.recording.outcome_queue import OutcomeQueue
 from engine.recording.recorder import Recorder
 from engine.recording.settled_replays import SettledReplays
 from engine.replay.runner import ReplayRunner
+from engine.routing.backfill import DestinationRoutes
 from engine.routing.judging_time import JudgingTime
 from engine.routing.router import Router
 from engine.runtime.background import Background
@@ -170,6 +171,7 @@ class Process:
             lambda: self.intake.statistics().events,
             settled_replays,
             self.directory,
+            DestinationRoutes(self.router),
         )
         self.ingest = Ingest(
             self.router,

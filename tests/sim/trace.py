@@ -263,6 +263,7 @@ class JobRow(Struct, frozen=True):
     delivered: int
     failed: int
     kind: str = "REPLAY"
+    missing: bool = False  # the job is for events without a delivery
     finished_at: float | None = None  # by the clock of the process that ended it
 
 

@@ -318,12 +318,16 @@ class Wishes:
             document["statuses"] = [chance.choice(("DELIVERED", "FAILED"))]
         if chance.random() < 0.1:
             document["dryRun"] = True
+        if chance.random() < 0.3:
+            document.pop("statuses", None)
+            document["mode"] = "MISSING"
         draft = ReplayDraft.model_validate(document)
 
         async def create(process: Process) -> str:
             return (await process.replays.create(CALLER, of.environment, draft, None)).id
 
-        shown = self._delivered(of) if document.get("statuses") != ["FAILED"] else ()
+        again = document.get("statuses") != ["FAILED"] and "mode" not in document
+        shown = self._delivered(of) if again else ()
         answer, job = await self._ask(
             "replay",
             of.environment,

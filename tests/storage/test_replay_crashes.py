@@ -18,10 +18,13 @@ from engine.core.vocabulary import DeliveryClass, DeliveryStatus, Ordering, Repl
 from engine.intake.intake import Intake
 from engine.model.announcements import silent
 from engine.model.identity import Identity
+from engine.model.read_models import Models
 from engine.ports import DirtyDestination, StoreAwayError
 from engine.recording.settled_replays import SettledReplays
 from engine.replay.ports import Chunk, Enqueued
 from engine.replay.runner import ReplayRunner
+from engine.routing.backfill import DestinationRoutes
+from engine.routing.router import Router
 from engine.settings import Settings
 from storage.database.bridge import open_bridge
 from storage.replays.running import REPLAYING, PostgresReplays
@@ -167,7 +170,7 @@ async def lived(world: World, faults: Faults, destinations: dict[str, Destinatio
     intake = Intake(world.intake, deliverer, identity, Settings(), lambda: 0.0)
     runner = ReplayRunner(
         store, intake.entries, destinations.get, identity, trio.current_time, silent, lambda: 0,
-        deliverer.settled, deliverer,
+        deliverer.settled, deliverer, DestinationRoutes(Router(Models())),
     )  # fmt: skip
     waiting = await world.bridge.pool.fetch(
         """

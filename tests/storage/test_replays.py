@@ -85,7 +85,7 @@ class Jobs:
         return found
 
     def chunk(self, job: ReplayJob, leg: Leg, stretch: Stretch) -> Chunk:
-        replays = [replay_of(each, identity.other(), job.id) for each in stretch.originals]
+        replays = [replay_of(each, identity.other(), job) for each in stretch.originals]
         return Chunk(
             ENVIRONMENT, job.id, leg.destination, leg.step, stretch.through, stretch.end,
             len(stretch.lost), 0, replays,

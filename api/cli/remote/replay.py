@@ -46,6 +46,10 @@ add_plain(command, PLAIN)
     "--rate", "rate_per_second", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
     help="Deliveries a second, at most.",
 )  # fmt: skip
+@click.option(
+    "--missing", is_flag=True,
+    help="Events that the destination has no delivery of, by its rules of now.",
+)  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only count.")
 @wait_option
 @over_http
@@ -54,6 +58,7 @@ def start(
     ids: tuple[str, ...],
     event_types: tuple[str, ...],
     statuses: Any,
+    missing: bool,
     dry_run: bool,
     wait: bool,
     **chosen: Any,
@@ -64,6 +69,7 @@ def start(
             delivery_ids=ids or None,
             event_types=event_types or None,
             statuses=statuses or None,
+            mode="MISSING" if missing else None,
             dry_run=dry_run or None,
             **chosen,
         )

@@ -8,6 +8,7 @@ import storage.intake.large
 from storage.backlog import reading as backlog
 from storage.database.bridge import Bridge, open_bridge
 from storage.dead_letters import reading as dead_letters
+from storage.replays import missing, ordering
 from storage.replays import running as replaying
 from tests.postgres import TestServer
 from tests.sim.conformance.house import House
@@ -25,7 +26,8 @@ def few_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(backlog, "EXAMINED", LOOKS.queue)
     monkeypatch.setattr(dead_letters, "EXAMINED", LOOKS.dead)
     monkeypatch.setattr(dead_letters, "COUNTED", LOOKS.dead_counted)
-    monkeypatch.setattr(replaying, "EXAMINED", LOOKS.replays)
+    for module in (replaying, ordering, missing):
+        monkeypatch.setattr(module, "EXAMINED", LOOKS.replays)
     texts = (backlog.queue_statement, backlog.passed_statement)
     for text in texts:
         text.cache_clear()

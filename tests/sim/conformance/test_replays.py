@@ -71,7 +71,7 @@ async def legs_of(house: House, job: ReplayJob) -> list[Leg]:
 
 def chunk_of(job: ReplayJob, leg: Leg, stretch: Stretch, **fields: Any) -> Chunk:
     """A chunk of what was read."""
-    replays = [replay_of(each, identity.other(), job.id) for each in stretch.originals]
+    replays = [replay_of(each, identity.other(), job) for each in stretch.originals]
     given: dict[str, Any] = {"paced_until_ms": 8, "deliveries": replays, **fields}
     return Chunk(
         ENVIRONMENT, job.id, leg.destination, leg.step, stretch.through, stretch.end,

@@ -4,10 +4,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.core.vocabulary import DeliveryStatus, ReplayStatus
+from engine.core.vocabulary import DeliveryStatus, JobKind, ReplayMode, ReplayStatus
 from engine.replay.admission import replay_of
-from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
-from engine.replay.ports import Chunk, Stretch
+from engine.replay.job import WAITING, Leg, ReplayJob, ReplaySelection, shifted
+from engine.replay.ports import Chunk, OrderStep, Stretch
 from tests.sim.conformance.twins import Refused
 from tests.sim.conformance.walk import TYPES, World
 
@@ -26,12 +26,27 @@ async def create(world: World) -> None:
             ReplaySelection(from_ms=0, to_ms=world.identity.last_ms),
         )
     )
+    kind = random.choice((JobKind.REPLAY, JobKind.REPLAY, JobKind.CANCEL, JobKind.RETRY))
+    mode = random.choice((ReplayMode.AGAIN, ReplayMode.AGAIN, ReplayMode.MISSING))
+    if kind is not JobKind.REPLAY:
+        mode = ReplayMode.AGAIN
+        selection = ReplaySelection(
+            destination=random.choice(world.destinations),
+            event_types=random.choice((None, (TYPES[0], "user.*"))),
+            statuses=random.choice((None, WAITING[:1], WAITING[1:])),
+            customer=random.choice((None, None, "a")),
+            limit=random.choice((None, 2)),
+        )
+    elif mode is ReplayMode.MISSING:
+        selection = ReplaySelection(destination=random.choice(world.destinations))
     job = ReplayJob(
         id=world.identity.other(),
         environment=world.environment,
         status=ReplayStatus.PENDING,
         dry_run=random.random() < 0.1,
         selection=selection,
+        kind=kind,
+        mode=mode,
         rate_per_second=random.choice((None, 5.0)),
     )
     audit = world.audit("replay_job")
@@ -88,6 +103,8 @@ async def step(world: World) -> None:
         await end(world, job)
     elif job.status is ReplayStatus.PENDING or random.random() < 0.05:
         await count(world, job, random.choice(legs))
+    elif job.orders:
+        await order(world, job, random.choice(legs))
     elif job.status is ReplayStatus.RUNNING or random.random() < 0.3:
         await enqueue(world, job, random.choice(legs))
     else:
@@ -105,9 +122,43 @@ async def count(world: World, job: ReplayJob, leg: Leg) -> None:
     )
 
 
+async def order(world: World, job: ReplayJob, leg: Leg) -> None:
+    """Read what waits, look how it is, and write down the next step."""
+    random = world.random
+    limit = random.choice((1, 3, 100))
+    found = await world.twins.call(
+        "outstanding", lambda ports: ports.replays.outstanding(job, leg, limit)
+    )
+    asked = [*leg.ordered, world.identity.other(), *found.ids]
+    await world.twins.call("standing", lambda ports: ports.replays.standing(job, asked))
+    following: list[str] = random.choice((found.ids, [], found.ids + leg.ordered))
+    step = OrderStep(
+        job.environment, job.id, leg.destination, leg.step + (random.random() < 0.05),
+        found.through, found.end and not following, following, 1, 2,
+    )  # fmt: skip
+    await world.twins.call("order", lambda ports: ports.replays.order(step))
+
+
+async def look_for_missing(world: World, job: ReplayJob, leg: Leg) -> None:
+    """Read events, and which of them a destination has no delivery of."""
+    until = world.random.choice((None, job.id))
+    heads = await world.twins.call(
+        "heads", lambda ports: ports.replays.heads(job, leg.cursor, until)
+    )
+    ids = [each.id for each in heads.events]
+    if ids:
+        limit, size = world.random.choice((1, 2, 99)), world.random.choice((1, 60, 1 << 20))
+        await world.twins.call(
+            "undelivered",
+            lambda ports: ports.replays.undelivered(job, leg.destination, ids, limit, size),
+        )
+
+
 async def enqueue(world: World, job: ReplayJob, leg: Leg) -> None:
     """Read on and enter what was read, or pass it over, or give up the leg."""
     random = world.random
+    if job.mode is ReplayMode.MISSING:
+        await look_for_missing(world, job, leg)
     lane = random.choice(list(leg.parked)) if leg.parked and random.random() < 0.5 else None
     limit, size = random.choice((1, 3, 100)), random.choice((1, 60, 1 << 20))
     stretch = await world.twins.call(
@@ -140,7 +191,7 @@ def bare(chunk: Chunk) -> Chunk:
 def chunk_of(world: World, job: ReplayJob, leg: Leg, stretch: Stretch, lane: str | None) -> Chunk:
     """Make a chunk of a stretch, parking one of its lanes by chance."""
     random = world.random
-    replays = [replay_of(each, world.identity.other(), job.id) for each in stretch.originals]
+    replays = [replay_of(each, world.identity.other(), job) for each in stretch.originals]
     parks: dict[str, str] = {}
     lanes = sorted({each.lane for each in replays if each.lane is not None})
     if lane is None and lanes and random.random() < 0.4:

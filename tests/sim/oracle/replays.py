@@ -15,15 +15,18 @@ UNFINISHED = ("PENDING", "RUNNING", "PAUSED")
 def judge(sight: Sight) -> Iterator[str]:
     """Yield what of the jobs is not so."""
     rows: dict[str, list[DeliveryRow]] = defaultdict(list)
+    missing = {job.id for job in sight.rows.jobs if job.missing}
+    yield from _doubled(sight, missing)
     for row in sight.rows.deliveries:
         if row.replay_job is not None:
             rows[row.replay_job].append(row)
-            yield from _replay(sight, row)
+            if row.replay_job not in missing:
+                yield from _replay(sight, row)
         elif row.origin == "REPLAY":
             yield f"delivery {row.id} is a replay of no job"
     jobs = {job.id: job for job in sight.rows.jobs}
-    for missing in rows.keys() - jobs.keys():
-        yield f"there are replays of job {missing}, which is not there"
+    for unknown in rows.keys() - jobs.keys():
+        yield f"there are replays of job {unknown}, which is not there"
     for job in jobs.values():
         yield from _job(sight, job, rows.get(job.id, []))
     requeues = Requeues(sight)
@@ -38,6 +41,17 @@ def judge(sight: Sight) -> Iterator[str]:
                     yield f"job {identifier} was created, and is not there"
                 elif jobs[identifier].status == "COMPLETED":
                     yield from _left_out(sight, wish, jobs[identifier], rows.get(identifier, []))
+
+
+def _doubled(sight: Sight, missing: set[str]) -> Iterator[str]:
+    """A destination has one delivery of an event that a job found missing, but for replays of it."""
+    first: dict[tuple[str, str], DeliveryRow] = {}
+    for row in sight.rows.deliveries:
+        if row.origin != "NORMAL" and row.replay_job not in missing:
+            continue
+        other = first.setdefault((row.event, row.destination), row)
+        if other is not row:
+            yield f"event {row.event} has deliveries {other.id} and {row.id} to one destination"
 
 
 def _ordered(
@@ -81,7 +95,7 @@ def _replay(sight: Sight, row: DeliveryRow) -> Iterator[str]:
 
 def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
     name = f"job {job.id} ({job.status})"
-    originals = [row.replay_of for row in rows]
+    originals = [row.event if job.missing else row.replay_of for row in rows]
     twice = {each for each in originals if originals.count(each) > 1}
     if twice:
         yield f"{name} replayed {len(twice)} deliveries more than once, as {sorted(map(str, twice))[0]}"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from engine.core.vocabulary import ReplayMode
 from tests.sim.store.tables import Tables
 from tests.sim.trace import AttemptRow, DeliveryRow, EventRow, JobRow, MinuteRow, Rows
 
@@ -101,6 +102,7 @@ def _jobs(tables: Tables) -> tuple[JobRow, ...]:
             job.delivered,
             job.failed,
             job.kind.name,
+            job.mode is ReplayMode.MISSING,
             _seconds(job.finished_at_ms),
         )
         for job in found

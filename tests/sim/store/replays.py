@@ -9,12 +9,14 @@ from itertools import islice
 
 from msgspec.structs import replace
 
+from engine.core.records import Event
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DeliveryTrouble, ReplayStatus
 from engine.ports import DirtyDestination
 from engine.replay.job import UNFINISHED, Leg, ReplayJob, shifted
 from engine.replay.ports import (
     Chunk,
     Enqueued,
+    EventHeads,
     OrderState,
     OrderStep,
     OrderStretch,
@@ -23,7 +25,7 @@ from engine.replay.ports import (
 )
 from engine.routing.router import matching_pattern
 from storage.log.partitions import lowest_id
-from tests.sim.store import orders
+from tests.sim.store import missing, orders
 from tests.sim.store import replay_steps as steps
 from tests.sim.store.connection import HotConnection, Pool
 from tests.sim.store.stored import StoredDelivery
@@ -150,22 +152,27 @@ class SimulatedReplays:
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
         """Count on; see the port."""
 
-        def look() -> tuple[int, str, bool]:
+        def look() -> tuple[str, int, bool]:
             if job.orders:
                 return self._counted(job, leg)
             examined = self._examine(job, leg.destination, leg.counted)
             matched = sum(_matches(job, row) for row in examined)
             through = examined[-1].id if examined else leg.counted
-            return matched, through, len(examined) < self._examined
+            return through, matched, len(examined) < self._examined
 
-        matched, through, end = await self._pool.read("count replays", look)
+        return await self.tally(job, leg, *await self._pool.read("count replays", look))
+
+    async def tally(
+        self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
+    ) -> Leg | None:
+        """Note what was counted; see the port."""
         if not await self._write(
             "counted", partial(steps.counted, self._tables, job, leg, through, matched, end)
         ):
             return None
         return replace(leg, counted=through, total=leg.total + matched, all_counted=end)
 
-    def _counted(self, job: ReplayJob, leg: Leg) -> tuple[int, str, bool]:
+    def _counted(self, job: ReplayJob, leg: Leg) -> tuple[str, int, bool]:
         """Count on what waits."""
         limit = job.selection.limit
         most = self._examined if limit is None else min(self._examined, limit - leg.total)
@@ -173,7 +180,7 @@ class SimulatedReplays:
             self._tables, job, leg.destination, leg.counted, most, self._examined
         )
         count = len(found.ids)
-        return count, found.through, found.end or leg.total + count == limit
+        return found.through, count, found.end or leg.total + count == limit
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
         """End the counting of a PENDING job; see the port."""
@@ -199,6 +206,22 @@ class SimulatedReplays:
     async def pass_over(self, chunk: Chunk) -> bool:
         """Move the cursor without deliveries."""
         return await self._write("pass over", partial(steps.pass_over, self._tables, chunk))
+
+    # --- missing events
+
+    async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
+        """Return events in order; see the port."""
+        work = partial(missing.heads, self._tables, job, after, until, self._examined)
+        return await self._pool.read("heads", work)
+
+    async def undelivered(
+        self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
+    ) -> tuple[list[Event], bool]:
+        """Return events that a destination has no delivery of; see the port."""
+        work = partial(
+            missing.undelivered, self._tables, job, destination, list(events), limit, max_bytes
+        )
+        return await self._pool.read("undelivered", work)
 
     # --- orders
 

@@ -17,6 +17,7 @@ ReplayDraft = TypedDict(
         "from": str | None,
         "to": str | None,
         "dryRun": bool | None,
+        "mode": Literal["AGAIN", "MISSING"] | None,
         "ratePerSecond": float | None,
     },
 )

@@ -24,6 +24,7 @@ class AsyncReplayJobs(AsyncResource):
         since: Instant | None = None,
         until: Instant | None = None,
         dry_run: bool | None = None,
+        mode: Literal["AGAIN", "MISSING"] | None = None,
         rate_per_second: float | None = None,
     ) -> ReplayJobDetail:
         """Replay deliveries.
@@ -34,7 +35,8 @@ class AsyncReplayJobs(AsyncResource):
         that still keeps the `webhook-id` as handled drops them. Selected is what was settled
         when the job was created; replays themselves only by `deliveryIds`, test deliveries
         never. At least one of `destinationId`, `customerAccountId`, `deliveryIds` and `from`
-        is needed. With `dryRun` nothing is sent: the job is COMPLETED as soon as `total` is
+        is needed. The mode MISSING delivers events for which the destination has no delivery
+        instead. With `dryRun` nothing is sent: the job is COMPLETED as soon as `total` is
         counted, mostly in this answer.
         """
         return await self._send(
@@ -51,6 +53,7 @@ class AsyncReplayJobs(AsyncResource):
                         "since": since,
                         "until": until,
                         "dry_run": dry_run,
+                        "mode": mode,
                         "rate_per_second": rate_per_second,
                     }
                 ),

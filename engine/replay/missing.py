@@ -1,0 +1,71 @@
+"""The reading of jobs of the mode MISSING: events for which a destination has no delivery, by its rules.
+
+The cursor goes along the events. What is read looks like an original whose id is its event's, so that
+lanes are parked and chunks are written as for any other replay.
+"""
+
+from engine.core.records import Event
+from engine.replay.job import Leg, ReplayJob, named_among, shifted
+from engine.replay.ports import ReplayStore, Routes, Stretch
+
+COUNTED_BYTES = 512 * 1024  # of events whose filters are evaluated in one step of the counting
+EVERY = 1 << 30  # no limit on the number of a step, which bytes and rows bound
+
+
+class MissingReads:
+    """Reads and counts what is missing; see `ports.Reading`."""
+
+    def __init__(self, store: ReplayStore, routes: Routes) -> None:
+        self._store = store
+        self._routes = routes
+
+    async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
+        """Count on; see the protocol."""
+        found = await self._stretch(job, leg, leg.counted, None, EVERY, COUNTED_BYTES, None)
+        return await self._store.tally(job, leg, found.through, len(found.originals), found.end)
+
+    async def read(
+        self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
+    ) -> Stretch:
+        """Read on; see the protocol."""
+        if lane is None:
+            return await self._stretch(job, leg, leg.cursor, None, limit, max_bytes, None)
+        until = shifted(leg.cursor, 1)
+        return await self._stretch(job, leg, leg.parked[lane], until, limit, max_bytes, lane)
+
+    async def _stretch(
+        self,
+        job: ReplayJob,
+        leg: Leg,
+        after: str,
+        until: str | None,
+        limit: int,
+        max_bytes: int,
+        lane: str | None,
+    ) -> Stretch:
+        heads = await self._store.heads(job, after, until)
+        wanted = await self._selected(job, leg, heads.events, lane)
+        events: list[Event] = []
+        whole = True
+        if wanted:
+            events, whole = await self._store.undelivered(
+                job, leg.destination, [each.id for each in wanted], limit, max_bytes
+            )
+        originals = await self._routes.chosen(leg.destination, events)
+        if not whole:
+            return Stretch(originals, events[-1].id, {}, end=False)
+        return Stretch(originals, heads.through, {}, heads.end)
+
+    async def _selected(
+        self, job: ReplayJob, leg: Leg, events: list[Event], lane: str | None
+    ) -> list[Event]:
+        """Return the events of a stretch that the job selects and a rule of the destination is for."""
+        patterns = job.selection.event_types
+        if lane is not None:
+            events = [each for each in events if each.lane == lane]
+        elif leg.parked:
+            events = [each for each in events if each.lane not in leg.parked]
+        if patterns is not None:
+            meant = set(await named_among(patterns, sorted({each.type for each in events})))
+            events = [each for each in events if each.type in meant]
+        return await self._routes.meant(leg.destination, events)
