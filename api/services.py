@@ -48,6 +48,7 @@ from engine.outbound.trials import Trials
 from engine.plans.plans import Plans, Visibility
 from engine.recording.throughput import Throughput
 from engine.replay.ports import JobStore
+from engine.replay.samples import ReplaySamples
 from engine.routing.judge import EventJudge
 from engine.runtime.loop_watch import LoopWatch
 from engine.schemas.records import SchemaStore
@@ -110,6 +111,7 @@ class Services:
     deliveries: DeliveryCommands
     replays: ReplayCommands
     replay_store: JobStore
+    replay_samples: ReplaySamples
     replay_speed: Callable[[str], float | None]  # of a job: its deliveries that end in a second
     destination_store: DestinationPages
     rule_store: RuleStore

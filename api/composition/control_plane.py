@@ -26,6 +26,7 @@ from engine.log.visible_log import VisibleDeliveries, VisibleEvents
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
 from engine.plans.plans import Visibility
+from engine.replay.samples import ReplaySamples
 from engine.routing.judge import EventJudge
 from storage.audit.log import PostgresAudit
 from storage.backlog.queues import PostgresQueues
@@ -101,6 +102,7 @@ def services_of(
             jobs, tables.destinations, server.writer, server.replays, visibility
         ),
         replay_store=jobs,
+        replay_samples=ReplaySamples(server.replays.reading, server.identity),
         replay_speed=server.replays.per_second,
         destination_store=tables.destinations,
         rule_store=tables.rules,

@@ -8,16 +8,19 @@ from api import shapes
 from api.call import Call
 from api.pages import page, portioned_page, position
 from api.queries import AnyOf, PageQuery, any_of
+from api.resources.sent import request_view
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
+from api.shapes import SentRequest
 from api.shapes.replays import ReplayJob as ReplayJobShape
 from api.shapes.replays import ReplayJobDetail, ReplayProgress
+from engine.control.rehearsal import rehearsed
 from engine.control.replays import ReplayDraft
 from engine.core.vocabulary import JobKind, ReplayStatus
 from engine.drafts import Uuid
 from engine.model.instants import iso, iso_or_none
 from engine.model.words import Word, word
 from engine.model.workspace_settings import Ability
-from engine.replay.job import ReplayJob
+from engine.replay.job import Leg, ReplayJob
 from engine.replay.views import progress as progress_of
 from engine.replay.views import selection_document
 
@@ -69,7 +72,21 @@ async def detail(call: Call, job: ReplayJob) -> ReplayJobDetail:
             }
             for leg in legs
         ],
+        "samples": await _samples(call, job, legs),
     }
+
+
+async def _samples(call: Call, job: ReplayJob, legs: Sequence[Leg]) -> list[SentRequest] | None:
+    """Return requests as a dry run would send them, None for another job."""
+    if not job.dry_run or job.orders or job.status is not ReplayStatus.COMPLETED:
+        return None
+    samples: list[SentRequest] = []
+    for delivery in await call.services.replay_samples.of(job, legs):
+        record = await call.services.destination_store.get(call.number, delivery.destination)
+        shown = None if record is None else await request_view(call, rehearsed(record, delivery))
+        if shown is not None:
+            samples.append(shown)
+    return samples
 
 
 def _view(call: Call, job: ReplayJob) -> ReplayJobShape:
@@ -173,11 +190,13 @@ ROUTES = (
         "was created; replays themselves only by `deliveryIds`, test deliveries never. At least "
         "one of `destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. The mode "
         "MISSING delivers events for which the destination has no delivery instead. With `dryRun` "
-        "nothing is sent: the job is COMPLETED as soon as `total` is counted, mostly in this answer.",
+        "nothing is sent: the job is COMPLETED as soon as `total` is counted, mostly in this answer, and "
+        "`samples` shows up to three requests as they would be sent.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
         ability=Ability.REPLAY,
+        withheld=("samples.body",),
         handler=create,
         body=ReplayDraft,
         status=201,
@@ -208,6 +227,7 @@ ROUTES = (
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
+        withheld=("samples.body",),
         handler=get,
         refusals=(404,),
     ),

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from api.shapes import Named
+from api.shapes import Named, SentRequest
 from engine.core.vocabulary import ReplayStatus
 from engine.drafts import Uuid, told
 from engine.model.instants import Timestamp
@@ -54,6 +54,12 @@ class ReplayJobDetail(ReplayJob):
     """A replay job with the destinations that have most of it, at most 100."""
 
     destinations: list[ReplayShare]
+    samples: Annotated[
+        list[SentRequest] | None,
+        told(
+            "Of a dry run that replays and is COMPLETED: up to three requests as they would be sent."
+        ),
+    ]
 
 
 class ReplayProgress(_Counts):

@@ -252,7 +252,7 @@ class ReplayRunner:
         job, now_ms = running.job, self._now_ms()
         leg = running.uncounted()
         if leg is not None:
-            counted = await self._reading(job).count(job, leg)
+            counted = await self.reading(job).count(job, leg)
             if counted is None:
                 running.lost = True
                 return False
@@ -299,7 +299,8 @@ class ReplayRunner:
                 job.environment, "angarium.replay.finished", finished_payload(job), job.customer
             )
 
-    def _reading(self, job: ReplayJob) -> Reading:
+    def reading(self, job: ReplayJob) -> Reading:
+        """Return what reads the originals of a job."""
         return self._missing if job.mode is ReplayMode.MISSING else self._store
 
     # --- going on
@@ -346,7 +347,7 @@ class ReplayRunner:
         job, leg, parks = running.job, way.leg, {}
         if keyed and way.lane is not None:
             limit = min(limit, LANE - self._queued.in_lane(leg.destination, way.lane))
-        stretch = await self._reading(job).read(job, leg, limit, CHUNK_BYTES, way.lane)
+        stretch = await self.reading(job).read(job, leg, limit, CHUNK_BYTES, way.lane)
         if keyed and way.lane is None:
             passed = fitting(stretch, leg, self._queued, trio.current_time())
             stretch, parks = passed.stretch, passed.parks

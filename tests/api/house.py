@@ -81,6 +81,7 @@ from engine.ports import StoreAwayError, Transmission
 from engine.recording.feed import Feed
 from engine.recording.throughput import Throughput
 from engine.replay.job import ReplayJob
+from engine.replay.samples import ReplaySamples
 from engine.routing.judge import EventJudge
 from engine.routing.router import Router
 from engine.runtime.clock import Clock
@@ -108,7 +109,7 @@ from storage.ownership import Ownership
 from storage.replays.jobs import PostgresJobs
 from storage.retention.erasing import PostgresErasure
 from tests.api.issued import Issued, logged
-from tests.api.no_files import no_files
+from tests.api.no_files import no_files, no_reading
 from tests.door.house import Client
 from tests.outbound.fakes import Unchanged
 from tests.patience import HANGS_S
@@ -477,6 +478,7 @@ class House:
                 Visibility(self.plans, self.clock.now),
             ),
             replay_store=self.jobs,
+            replay_samples=ReplaySamples(no_reading, self.identity),
             replay_speed=lambda _: None,
             destination_store=self.tables.destinations,
             rule_store=self.tables.rules,

@@ -14,6 +14,8 @@ from engine.ingest.uploads import Uploads
 from engine.model.identity import Identity
 from engine.model.read_models import Models
 from engine.plans.plans import Plans, Visibility
+from engine.replay.job import ReplayJob
+from engine.replay.ports import Reading
 from engine.routing.router import Router
 from engine.submission.key_lookup import KeyLookup
 from engine.submission.submission import OVERLOADED, Submission
@@ -49,3 +51,8 @@ def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:
         spooled=BodyBudget(0, 0),
         urls=FileUrls({b"key ": b"k" * 32}, lambda: "https://angarium.example", 60.0, now),
     )
+
+
+def no_reading(job: ReplayJob) -> Reading:
+    """Read nothing of a job: no house has a runner that would complete a dry run."""
+    raise AssertionError(f"job {job.id} is read")

@@ -1,5 +1,6 @@
 """Replay jobs through a whole server: what is sent again, to whom, and what the job says of it."""
 
+import json
 from typing import Any
 
 import pytest
@@ -66,6 +67,26 @@ async def test_a_replay_sends_the_same_events_again_and_says_so(
     shown = await api("GET", f"/deliveries/{replays.json['items'][0]['id']}")
     assert shown.json["replayJobId"] == job["id"]
     assert shown.json["replayOf"] == originals.json["items"][0]["id"]
+
+
+async def test_a_dry_replay_shows_three_requests_and_sends_nothing(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    headers = {"x-plain": "1", "authorization": "Bearer secret"}
+    target = await delivered(house, api, receiver, 5, headers=headers)
+    made = await start(api, destinationId=target, dryRun=True)
+    job = await ended(house, api, made)
+    assert (job["total"], len(job["samples"]), len(receiver.received)) == (5, 3, 5)
+    sent = {each.event: json.loads(each.body) for each in receiver.received}
+    for sample in job["samples"]:
+        shown = sample["headers"]
+        assert (shown["x-plain"], shown["authorization"]) == ("1", "***")
+        assert json.loads(sample["body"])["data"] == sent[shown["webhook-id"]]["data"]
+        assert sample["url"] == receiver.url()
+    real = await ended(house, api, await start(api, destinationId=target))
+    assert real["samples"] is None
+    missing = await start(api, destinationId=target, mode="MISSING", dryRun=True)
+    assert (await ended(house, api, missing))["samples"] == []
 
 
 async def test_a_strict_destination_gets_them_in_the_order_of_their_acceptance(

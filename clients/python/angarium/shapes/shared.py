@@ -276,6 +276,7 @@ ReplayJobDetail = TypedDict(
         "finishedAt": str | None,
         "error": str | None,
         "destinations": list[ReplayShare],
+        "samples": list[SentRequest] | None,
     },
 )
 

@@ -37,7 +37,8 @@ class AsyncReplayJobs(AsyncResource):
         never. At least one of `destinationId`, `customerAccountId`, `deliveryIds` and `from`
         is needed. The mode MISSING delivers events for which the destination has no delivery
         instead. With `dryRun` nothing is sent: the job is COMPLETED as soon as `total` is
-        counted, mostly in this answer.
+        counted, mostly in this answer, and `samples` shows up to three requests as they would
+        be sent.
         """
         return await self._send(
             Call(
