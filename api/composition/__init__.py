@@ -233,6 +233,7 @@ class Server(ControlParts):
         destinations = await self.directory.recover()
         log.info("backlog recovered", destinations=destinations)
         task_status.started()
+        await self.directory.snapshots.read_troubled(self.backlog)
 
     async def _keep_database(self) -> None:
         if self.embedded is not None:

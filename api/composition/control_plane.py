@@ -153,7 +153,7 @@ def services_of(
         analytics=PostgresAnalytics(server.bridge.pool, rollup.wanted),
         environment_counters=PostgresEnvironmentCounters(server.bridge.pool, rollup.wanted_all),
         troubles=PostgresTroubles(pages),
-        surveys=Surveys(server.directory),
+        surveys=Surveys(server.directory, server.directory.snapshots),
         audit_log=audit_log,
         throughput=server.throughput,
         live=server.live,

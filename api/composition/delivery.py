@@ -90,7 +90,7 @@ class DeliveryParts(Foundation):
             measures=self.measures,
         )
         forgettable = Wake()
-        backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
+        backlog = self.backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
         self.directory = Directory(
             settings=settings,
             find=self.models.destinations.get,

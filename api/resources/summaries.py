@@ -20,7 +20,7 @@ from api.resources.destinations import view
 from api.resources.health import health_view
 from api.routes import READ, Command, Embed, Method, Route
 from api.shapes.overview import DestinationSummary, HourCounts
-from engine.actors.survey import Survey, at_rest
+from engine.actors.survey import Survey, standing_of
 from engine.core.destination import Destination
 from engine.core.health import HealthState
 from engine.core.vocabulary import DeliveryTrouble, Environment
@@ -78,11 +78,12 @@ def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
     """Return what destinations are sorted by. Ends with the id: no two are equal."""
     if sort == "name":
         return each.name.casefold(), 0, each.id
-    standing = survey.get(each.id) or at_rest(each.status)
+    standing = standing_of(each, survey)
     if sort == "pending":
         return -standing.pending, 0, each.id
     off = standing.state is HealthState.DISABLED and not standing.pending
-    return _OFF if off else _URGENCY[standing.state], -standing.pending, each.id
+    state = HealthState.FAILING if standing.failing else standing.state
+    return _OFF if off else _URGENCY[state], -standing.pending, each.id
 
 
 def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bool]:
@@ -94,9 +95,7 @@ def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bo
         return (
             (part is None or part in each.name.casefold())
             and (customers is None or each.customer in customers)
-            and (
-                states is None or (survey.get(each.id) or at_rest(each.status)).state.name in states
-            )
+            and (states is None or standing_of(each, survey).state.name in states)
         )
 
     return passes
@@ -200,7 +199,8 @@ ROUTES = (
         summary="List destinations with their health and their last 24 hours",
         description="Archived destinations are not among them. Sorted by `trouble`, failing destinations "
         "come first, then degraded ones, disabled ones for which something waits, healthy, idle and "
-        "other disabled ones; of each kind the longest queue comes first. The order is live, at most a "
+        "other disabled ones; of each kind the longest queue comes first. A destination that has not "
+        "recovered counts as failing, also while nothing waits for it. The order is live, at most a "
         "second old: between two pages a destination can change its place.",
         tag="Destinations",
         scopes=READ,

@@ -270,7 +270,7 @@ class DestinationActor:
             self._share.report(self._mailbox, self._machine)
             self._context.attempts.leave(self)
             if self.checkpoint.snapshot is not None:
-                self._context.snapshots.keep(self.id, self.checkpoint.snapshot)
+                self._context.snapshots.keep(self.id, self.environment, self.checkpoint.snapshot)
             self._context.retired(self, departure)
 
     # --- its machines

@@ -1,6 +1,5 @@
 """The services that actors use from their process: one record, the same for all actors. Data only."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +11,7 @@ from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import Departure
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
+from engine.actors.snapshots import Snapshots
 from engine.core.commands import Commands, MemoryLimits
 from engine.core.destination import Destination
 from engine.core.health import Health, Hold, HoldReason
@@ -23,10 +23,6 @@ from engine.runtime.timers import Timers
 
 if TYPE_CHECKING:
     from engine.actors.actor import DestinationActor
-
-RECENT_SNAPSHOTS = (
-    20_000  # of actors that left memory, some 100 bytes each: a quick return reads nothing
-)
 
 
 class Recording(Protocol):
@@ -40,28 +36,6 @@ class Recording(Protocol):
 
     def write_snapshot(self, write: SnapshotWrite) -> None:
         """Replace a snapshot."""
-
-
-class Snapshots:
-    """The last snapshots of actors that left memory: what the store may not have yet."""
-
-    def __init__(self, most: int = RECENT_SNAPSHOTS) -> None:
-        self._most = most
-        self._recent: OrderedDict[str, bytes] = OrderedDict()
-
-    def keep(self, destination: str, snapshot: bytes) -> None:
-        """Remember a snapshot; the oldest is forgotten past the bound."""
-        self._recent[destination] = snapshot
-        if len(self._recent) > self._most:
-            self._recent.popitem(last=False)
-
-    def of(self, destination: str) -> bytes | None:
-        """Return a snapshot, None where none is remembered."""
-        return self._recent.get(destination)
-
-    def take(self, destination: str) -> bytes | None:
-        """Return a snapshot and forget it. None: only the store has it."""
-        return self._recent.pop(destination, None)
 
 
 class Context:

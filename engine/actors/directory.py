@@ -104,6 +104,7 @@ class Directory:
             gone=self._gone,
             retired=self._retired,
         )
+        self.snapshots = self._context.snapshots
         self.awaited = self._context.awaited
 
     # --- work arrives
@@ -260,9 +261,8 @@ class Directory:
                 await trio.lowlevel.checkpoint()
 
     def _retired(self, actor: DestinationActor, departure: Departure) -> None:
-        self._context.sender.forget(
-            actor.id
-        )  # first: if it raises, the destination still has one actor
+        # First: if it raises, the destination still has one actor.
+        self._context.sender.forget(actor.id)
         del self._actors[actor.id]
         del self._actors_of[actor.environment][actor.id]
         self._passivations += 1
@@ -362,7 +362,7 @@ class Directory:
         config, pending = self._find(destination), self.work(destination)
         health = None
         if config is not None:
-            snapshot = self._context.snapshots.of(destination)
+            snapshot = self.snapshots.of(destination)
             health = self._context.health(None, config, snapshot, pending)
         return DestinationReport(health=health, pending=pending, in_flight=0, actor=AT_REST)
 

@@ -11,6 +11,8 @@ import trio
 from msgspec import Struct
 
 from engine.actors.reports import DestinationReport
+from engine.actors.snapshots import Snapshots
+from engine.core.destination import Destination
 from engine.core.health import CircuitState, HealthState
 from engine.core.vocabulary import DestinationStatus
 
@@ -26,16 +28,25 @@ class Standing(Struct, frozen=True, gc=False):
     circuit: CircuitState
     pending: int
     in_flight: int
+    failing: bool = False  # it has no actor, and has not recovered since it began to fail
 
 
 IDLE = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0)
 DISABLED = Standing(HealthState.DISABLED, CircuitState.CLOSED, 0, 0)
+# In trouble, with nothing to send and therefore without an actor.
+FAILING = Standing(HealthState.FAILING, CircuitState.OPEN, 0, 0, failing=True)
+UNRECOVERED = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0, failing=True)
 Survey = Mapping[str, Standing]
 
 
-def at_rest(status: DestinationStatus) -> Standing:
-    """Return the standing of a destination that no survey names: nothing waits for it."""
-    return IDLE if status is DestinationStatus.ACTIVE else DISABLED
+def standing_of(destination: Destination, survey: Survey) -> Standing:
+    """Return the standing of a destination. If no survey names it, nothing waits for it. Without an
+    actor, one that is DISABLED is in no trouble."""
+    active = destination.status is DestinationStatus.ACTIVE
+    standing = survey.get(destination.id)
+    if standing is None or (standing.failing and not active):
+        return IDLE if active else DISABLED
+    return standing
 
 
 class Surveyed(Protocol):
@@ -51,14 +62,21 @@ class Surveyed(Protocol):
 class Surveys:
     """Owner of the last survey of each environment that was asked for lately."""
 
-    def __init__(self, directory: Surveyed, now: Callable[[], float] = trio.current_time) -> None:
+    def __init__(
+        self,
+        directory: Surveyed,
+        snapshots: Snapshots,
+        now: Callable[[], float] = trio.current_time,
+    ) -> None:
         self._directory = directory
+        self._snapshots = snapshots
         self._now = now
         self._taken: dict[int, tuple[float, Survey]] = {}
         self._under_way: dict[int, trio.Event] = {}
 
     async def of(self, environment: int) -> Survey:
-        """Return the state of each destination with work. `at_rest` gives the state of all others."""
+        """Return the state of each destination with work or in trouble. `standing_of` gives the state of
+        all others."""
         while (taken := self._fresh(environment)) is None:
             other = self._under_way.get(environment)
             if other is None:
@@ -74,7 +92,10 @@ class Surveys:
     async def _take(self, environment: int) -> None:
         done = self._under_way[environment] = trio.Event()
         try:
-            survey: dict[str, Standing] = {}
+            survey = {
+                destination: FAILING if resting.open_circuit else UNRECOVERED
+                for destination, resting in self._snapshots.troubled(environment).items()
+            }
             for number, destination in enumerate(list(self._directory.known(environment)), 1):
                 report = self._directory.health(destination)
                 if report.health is not None:

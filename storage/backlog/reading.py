@@ -180,6 +180,7 @@ FROM destination_backlog b WHERE next_due_at_ms < $1::bigint AND NOT EXISTS (
 )
 ORDER BY next_due_at_ms LIMIT $2::integer"""
 # Each looked up by itself: in a join planned while the table was known to be empty, that comes first.
+_LOWEST = "00000000-0000-0000-0000-000000000000"
 _SNAPSHOTS = """
 SELECT a.place, s.state
 FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY a (environment, destination, place)
@@ -187,6 +188,10 @@ CROSS JOIN LATERAL (
     SELECT state FROM destination_snapshots
     WHERE environment = a.environment AND destination = a.destination LIMIT 1
 ) s"""
+_SNAPSHOTS_AFTER = """
+SELECT environment, destination::text, state FROM destination_snapshots
+WHERE (environment, destination) > ($1::integer, $2::uuid)
+ORDER BY environment, destination LIMIT $3::integer"""
 _CLASSES = list(DeliveryClass)
 
 
@@ -281,6 +286,14 @@ class PostgresBacklog:
         return deliveries_of(
             await self._pool.fetch(_NAMED, environment, destination, named, _PENDING_OR_RETRYING)
         )
+
+    async def snapshots_after(
+        self, after: tuple[int, str] | None, limit: int
+    ) -> list[tuple[int, str, bytes]]:
+        """Return the next snapshots in the order of their keys; see `engine.actors.snapshots`."""
+        environment, destination = after or (0, _LOWEST)
+        rows = await self._pool.fetch(_SNAPSHOTS_AFTER, environment, destination, limit)
+        return [(row[0], row[1], row[2]) for row in rows]
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
         """The last snapshot of each actor, None where there is none; see the port."""

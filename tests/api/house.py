@@ -32,6 +32,7 @@ from api.table import ROUTES, openapi_json
 from engine.actors.awaited import Awaited
 from engine.actors.mailbox import Ordered, Resumed
 from engine.actors.reports import AT_REST, DestinationReport, Totals
+from engine.actors.snapshots import Snapshots
 from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
 from engine.control.console import PURPOSE as CONSOLE
@@ -529,7 +530,7 @@ class House:
                 self.bridge.pool, lambda environment, destinations: None
             ),
             troubles=PostgresTroubles(self.bridge.pool),
-            surveys=Surveys(self.directory),
+            surveys=Surveys(self.directory, Snapshots()),
             audit_log=PostgresAudit(self.bridge.pool),
             throughput=self.throughput,
             live=Live(Feed()),

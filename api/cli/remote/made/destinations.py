@@ -70,9 +70,10 @@ PLAIN: tuple[Plain, ...] = (
             "List destinations with their health and their last 24 hours.\n\nArchived "
             "destinations are not among them. Sorted by `trouble`, failing destinations come "
             "first, then degraded ones, disabled ones for which something waits, healthy, "
-            "idle and other disabled ones; of each kind the longest queue comes first. The "
-            "order is live, at most a second old: between two pages a destination can change "
-            "its place."
+            "idle and other disabled ones; of each kind the longest queue comes first. A "
+            "destination that has not recovered counts as failing, also while nothing waits "
+            "for it. The order is live, at most a second old: between two pages a destination "
+            "can change its place."
         ),
         columns=(
             Column("STATE", "health.state"),

@@ -1,0 +1,109 @@
+"""The snapshots of destinations whose actors left memory: recent ones, and all that tell of trouble.
+
+A destination that fails and has nothing left to send needs no actor. Its trouble is known all the same,
+by the snapshot that its actor left, after a restart by those in the store.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import trio
+from msgspec import Struct
+
+from engine.core.snapshot import decode
+from engine.ports.outage import Outage
+
+# Of actors that left memory, some 100 bytes each: a quick return reads nothing.
+RECENT_SNAPSHOTS = 20_000
+# Of destinations in trouble without an actor, some 300 bytes each. Past it the first are taken for idle.
+TROUBLED_SNAPSHOTS = 20_000
+PAGE = 500  # snapshots that are read at once after a start: some 3 ms to look at
+PAUSE_S = 0.05  # between two pages, so that the start's own work goes first
+
+
+class Troubled(Struct, frozen=True, gc=False):
+    """The trouble of a destination without an actor, with its snapshot."""
+
+    open_circuit: bool
+    snapshot: bytes
+
+
+class SnapshotPages(Protocol):
+    """The store's snapshots, page by page."""
+
+    async def snapshots_after(
+        self, after: tuple[int, str] | None, limit: int
+    ) -> Sequence[tuple[int, str, bytes]]:
+        """Return environment, destination and snapshot of the next destinations, in the order of the
+        two."""
+
+
+class Snapshots:
+    """Owner of what actors leave behind. Nothing here awaits but `read_troubled`."""
+
+    def __init__(self, most: int = RECENT_SNAPSHOTS, troubled: int = TROUBLED_SNAPSHOTS) -> None:
+        self._most = most
+        self._most_troubled = troubled
+        self._recent: OrderedDict[str, bytes] = OrderedDict()
+        self._troubled: OrderedDict[str, int] = OrderedDict()  # with their environments
+        self._resting: dict[int, dict[str, Troubled]] = {}
+
+    def keep(self, destination: str, environment: int, snapshot: bytes) -> None:
+        """Remember a snapshot; the oldest is forgotten past the bound."""
+        self._recent[destination] = snapshot
+        if len(self._recent) > self._most:
+            self._recent.popitem(last=False)
+        self._note(destination, environment, snapshot)
+
+    def of(self, destination: str) -> bytes | None:
+        """Return a snapshot, None where none is remembered."""
+        recent = self._recent.get(destination)
+        if recent is not None or destination not in self._troubled:
+            return recent
+        return self._resting[self._troubled[destination]][destination].snapshot
+
+    def take(self, destination: str) -> bytes | None:
+        """Return a snapshot and forget it. None: only the store has it."""
+        self._forget(destination)
+        return self._recent.pop(destination, None)
+
+    def troubled(self, environment: int) -> Mapping[str, Troubled]:
+        """Return the destinations of an environment that are in trouble and have no actor."""
+        return self._resting.get(environment, {})
+
+    async def read_troubled(self, store: SnapshotPages) -> None:
+        """Learn of the trouble that was there before this process, however long the store is away."""
+        outage = Outage("troubled destinations")
+        after: tuple[int, str] | None = None
+        more = True
+        while more:
+            with outage.survived():
+                page = await store.snapshots_after(after, PAGE)
+                for environment, destination, snapshot in page:
+                    if destination not in self._recent:  # else its actor has been here since
+                        self._note(destination, environment, snapshot)
+                    after = environment, destination
+                more = len(page) == PAGE
+            await trio.sleep(PAUSE_S)
+
+    def _note(self, destination: str, environment: int, snapshot: bytes) -> None:
+        self._forget(destination)
+        known = decode(snapshot)
+        failing = known is not None and known.row is not None and known.row.since is not None
+        if known is None or not (failing or known.circuit is not None):
+            return
+        resting = Troubled(known.circuit is not None, snapshot)
+        self._resting.setdefault(environment, {})[destination] = resting
+        self._troubled[destination] = environment
+        if len(self._troubled) > self._most_troubled:
+            self._forget(next(iter(self._troubled)))
+
+    def _forget(self, destination: str) -> None:
+        environment = self._troubled.pop(destination, None)
+        if environment is None:
+            return
+        of_environment = self._resting[environment]
+        del of_environment[destination]
+        if not of_environment:
+            del self._resting[environment]
