@@ -27,6 +27,12 @@ def test_a_read_key_sees_no_control_that_writes(browser: Window, front: Front, t
             expect(page.get_by_text("Read only")).to_be_visible()
             words = re.compile("^(New|Retry|Discard|Archive|Save|Rotate|Revoke|Switch|Send)")
             expect(page.locator("main").get_by_role("button", name=words)).to_have_count(0)
+        forged = (
+            "(token) => fetch('/dlq/retry', {method: 'POST', body: '{}', headers: {"
+            "authorization: `Bearer ${token}`, 'content-type': 'application/json'}})"
+            ".then((answer) => answer.status)"
+        )
+        assert window.page.evaluate(forged, key) == 403
         window.search()
 
 
@@ -116,6 +122,8 @@ def test_the_slider_of_pulse_changes_the_concurrency_and_can_be_undone(
         page.get_by_role("button", name="Undo").click()
     expect(slider).to_have_attribute("aria-valuetext", "1")
     assert town.house.api("GET", path)["delivery"]["concurrency"] == 1
+    log = town.house.api("GET", f"/audit-logs?objectId={town.ids['Search index']}&limit=2")
+    assert [each["action"] for each in log["items"]] == ["destination.update"] * 2
 
 
 def test_triage_retries_ten_and_then_the_rest(window: Window, town: Town) -> None:

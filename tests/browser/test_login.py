@@ -47,6 +47,7 @@ def test_a_login_link_signs_in_once_and_leaves_no_code(browser: Window, town: To
     with browser.another(town.house.url) as window:
         window.page.goto(f"{town.house.url}/console#{code}")
         window.page.get_by_text("This login link was used before").wait_for()
+        window.page.get_by_text("angarium console").wait_for()  # which prints another
 
 
 def test_an_unknown_key_is_refused_with_the_reason(browser: Window, front: Front) -> None:
@@ -56,6 +57,20 @@ def test_an_unknown_key_is_refused_with_the_reason(browser: Window, front: Front
         page.get_by_label("API key").fill("ang_dev_unknown")
         page.keyboard.press("Enter")
         page.get_by_text("This key is not known").wait_for()
+
+
+def test_a_key_that_only_sends_events_is_refused_with_the_reason(
+    browser: Window, front: Front, town: Town
+) -> None:
+    body = {"name": "sender", "scope": "ingest", "environment": "DEVELOPMENT"}
+    key = town.house.api("POST", "/api-keys", body)["secret"]
+    town.house.secrets.append(key)
+    with browser.another(town.house.url) as window:
+        page = window.page
+        page.goto(f"{town.house.url}/console")
+        page.get_by_label("API key").fill(key)
+        page.keyboard.press("Enter")
+        page.get_by_text("it needs the scope read or manage").wait_for()
 
 
 def test_a_second_tab_is_signed_in_by_the_first(window: Window) -> None:

@@ -23,6 +23,7 @@ class Answer:
     headers: tuple[tuple[str, str], ...] = ()
     delay_s: float = 0.0
     gate: threading.Event | None = None
+    body: str = "ok"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +187,9 @@ class _Handler(BaseHTTPRequestHandler):
         while answer.gate is not None and not answer.gate.wait(0.05) and not closing.is_set():
             pass
         self.owner.answered(self.path)
-        lines = [f"HTTP/1.1 {answer.status} Told", "content-length: 2"]
+        lines = [f"HTTP/1.1 {answer.status} Told", f"content-length: {len(answer.body.encode())}"]
         lines += [f"{name}: {value}" for name, value in answer.headers]
-        self.wfile.write(("\r\n".join(lines) + "\r\n\r\nok").encode())
+        self.wfile.write(("\r\n".join(lines) + "\r\n\r\n" + answer.body).encode())
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is theirs
         """Say nothing."""

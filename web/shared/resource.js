@@ -1,5 +1,6 @@
 /** What a page shows once it is loaded: data, which is kept while it is loaded again, and modules of its rarer parts. */
 import { h, html, useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
+import { ApiError } from "./api.js";
 import { t } from "./i18n.js";
 
 /**
@@ -59,7 +60,7 @@ export function useResource(load, key) {
       },
       (error) => {
         if (abort.signal.aborted) return;
-        if (!("status" in error)) throw error;
+        if (!(error instanceof ApiError)) throw error;
         setState((/** @type {any} */ old) => ({ ...old, error, loading: false }));
         if (error.retryAfterS) timer = window.setTimeout(() => setRound((n) => n + 1), error.retryAfterS * 1000);
       },
@@ -77,21 +78,49 @@ export function useResource(load, key) {
 }
 
 /**
- * A list by pages: `more` loads the next one.
+ * A list by pages: `more` loads the next one. A page can be empty although there is more to search: then the search
+ * goes on until it finds something, or `stop` is called. `searchedTo` is how far back it came.
  * @param {import("./api.js").Api} api @param {string} path @param {import("./api.js").Query} query
+ * @param {import("./api.js").Query} [deeper] what a search asks for besides, such as to examine more rows at a time
  */
-export function usePages(api, path, query) {
+export function usePages(api, path, query, deeper = {}) {
   const found = useResource((signal) => api.get(path, { limit: 50, ...query }, signal), [path, JSON.stringify(query)]);
-  const [busy, setBusy] = useState(false);
-  const more = async () => {
-    if (!found.data?.nextCursor || busy) return;
-    setBusy(true);
+  const [search, setSearch] = useState(/** @type {AbortController | null} */ (null));
+  const [failed, setFailed] = useState(/** @type {import("./api.js").ApiError | null} */ (null));
+  const go = async (/** @type {any} */ from, abort = new AbortController()) => {
+    let page = from;
+    setSearch(abort);
+    setFailed(null);
     try {
-      const next = await api.get(path, { limit: 50, ...query, cursor: found.data.nextCursor });
-      found.set((old) => ({ ...next, items: [...old.items, ...next.items] }));
+      do {
+        const asked = { limit: 50, ...query, ...deeper, cursor: page.nextCursor };
+        page = await api.get(path, asked, abort.signal);
+        if (abort.signal.aborted) return;
+        found.set((old) => ({ ...page, items: [...old.items, ...page.items] }));
+      } while (!page.items.length && page.nextCursor);
+    } catch (error) {
+      if (abort.signal.aborted) return;
+      if (!(error instanceof ApiError)) throw error;
+      setFailed(error);
     } finally {
-      setBusy(false);
+      setSearch((now) => (now === abort ? null : now));
     }
   };
-  return { ...found, items: found.data?.items ?? null, more: found.data?.nextCursor ? more : null, busy };
+  useEffect(() => {
+    const first = found.data;
+    if (!first || first.items.length || !first.nextCursor) return undefined;
+    const abort = new AbortController();
+    go(first, abort);
+    return () => abort.abort();
+  }, [found.at]);
+  const next = found.data?.nextCursor;
+  const items = found.data?.items ?? null;
+  return {
+    ...found,
+    error: found.error ?? failed,
+    items: search && !items?.length ? null : items,
+    more: next && !search ? () => go(found.data) : null,
+    stop: search ? () => search.abort() : null,
+    searchedTo: found.data?.searchedTo ?? null,
+  };
 }

@@ -85,6 +85,6 @@ export function Page() {
           : !found.items.length
             ? empty
             : html`<ul class="attempts">${found.items.map((/** @type {any} */ entry) => h(Entry, { key: entry.id, entry }))}</ul>
-        ${h(More, { count: found.items.length, more: found.more, busy: found.busy })}`
+        ${h(More, { list: found })}`
       }</section>`;
 }

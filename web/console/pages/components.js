@@ -143,7 +143,7 @@ export function Page() {
         { title: t("State"), on: "side", cell: (row) => h(State, { name: row.state }) },
         { title: t("Number"), number: true, on: "end", cell: (row) => row.n },
       ],
-    })}${h(More, { count: 2, more: () => undefined, busy: false })}</section>
+    })}${h(More, { list: { items: rows, more: () => undefined } })}</section>
     ${open && h(Dialog, { title: t("Ask it"), close: () => setOpen(false) }, html`<p>${t("Esc closes it.")}</p>`)}`;
 }
 const MARKUP = '<img src=x onerror="alert(1)">';

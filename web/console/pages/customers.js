@@ -56,5 +56,5 @@ export function Page() {
       );
   return html`${h(Head, { title: t("Customers") })}${h(Filters, { filters: filters() })}
     <section class="panel">${h(Table, { label: t("Customers"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.customerExternalId, href: (row) => at(`/customers/${encodeURIComponent(row.customerExternalId)}`), skeleton: 18 })}
-      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}</section>`;
+      ${h(More, { list: found })}</section>`;
 }

@@ -14,6 +14,8 @@ import { useNames } from "../names.js";
 import { columns, Fresh, link, merged } from "../parts/deliveries.js";
 import { api, at, writes } from "../session.js";
 
+/** A search that goes on looks at as many rows in a request as the API allows. */
+export const DEEPER = { examine: 20_000 };
 const CATEGORIES = [
   "TIMEOUT",
   "DNS",
@@ -81,7 +83,7 @@ function Bulk({ picked, rows, done }) {
 
 export function Page() {
   const given = asked(filters());
-  const found = usePages(api, "/deliveries", zoned(given));
+  const found = usePages(api, "/deliveries", zoned(given), DEEPER);
   const [picked, setPicked] = useState(/** @type {Set<string>} */ (new Set()));
   const [fresh, setFresh] = useState(0);
   const key = JSON.stringify(given);
@@ -156,6 +158,6 @@ export function Page() {
         skeleton: 18,
         ...(writes.value ? { picked, pick } : {}),
       })}
-      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy, searchedTo: found.data?.searchedTo })}
+      ${h(More, { list: found })}
     </section>`;
 }

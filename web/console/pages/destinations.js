@@ -138,7 +138,7 @@ export function Page() {
         sort: (order) => setQuery({ sort: order }),
         skeleton: 18,
       })}
-      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}
+      ${h(More, { list: found })}
     </section>
     ${
       making &&

@@ -88,14 +88,14 @@ function Causes({ given, empty }) {
   const more = found.more || items.some((/** @type {any} */ each) => each.atLeast);
   return html`<p class="inside quiet">${tn("{n} cause", "{n} causes", items.length)}, ${tn("{n} dead letter", "{n} dead letters", total)}${more ? "+" : ""}</p>
     <ul class="causes">${items.map((/** @type {any} */ group) => h(Cause, { key: group.signature, group, changed: found.reload }))}</ul>
-    ${h(More, { count: items.length, more: found.more, busy: found.busy })}`;
+    ${h(More, { list: found })}`;
 }
 
 /** @param {{given: Record<string, string>, empty: any}} props */
 function Letters({ given, empty }) {
   const found = usePages(api, "/dlq", zoned(given));
   return html`${h(Table, { label: t("Dead letters"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, id: (row) => row.deliveryId, href: link, empty, skeleton: 18 })}
-    ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}`;
+    ${h(More, { list: found })}`;
 }
 
 export function Page() {

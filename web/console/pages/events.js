@@ -15,7 +15,7 @@ import { Head } from "../head.js";
 import { Fresh } from "../parts/deliveries.js";
 import { Sending } from "../parts/sending.js";
 import { api, at, writes } from "../session.js";
-import { zoned } from "./deliveries.js";
+import { DEEPER, zoned } from "./deliveries.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [
@@ -36,7 +36,10 @@ const columns = () => [
     number: true,
     on: "side",
     width: "7rem",
-    cell: (row) => (row.deliveries ? number(row.deliveries) : html`<span class="tag tone-warn">${t("nobody")}</span>`),
+    cell: (row) =>
+      row.deliveries
+        ? number(row.deliveries)
+        : html`<span class=${row.origin === "OWN" ? "quiet" : "tag tone-warn"}>${t("nobody")}</span>`,
   },
   {
     title: t("Customer"),
@@ -64,7 +67,7 @@ const columns = () => [
 
 export function Page() {
   const given = asked(filters());
-  const found = usePages(api, "/events", zoned(given));
+  const found = usePages(api, "/events", zoned(given), DEEPER);
   const [fresh, setFresh] = useState(0);
   const key = JSON.stringify(given);
   const filtered = Object.keys(given).length > 0;
@@ -115,7 +118,7 @@ export function Page() {
         href: (row) => at(`/events/${row.id}`),
         skeleton: 18,
       })}
-      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy, searchedTo: found.data?.searchedTo })}
+      ${h(More, { list: found })}
     </section>
     ${
       query().send &&

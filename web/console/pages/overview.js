@@ -1,5 +1,5 @@
 /** The overview: is it fine now, what broke, where does it queue, what died, what changed. */
-import { h, html } from "../../vendor/preact.js";
+import { h, html, useEffect, useRef } from "../../vendor/preact.js";
 import { compact, percent, rate } from "../../shared/format.js";
 import { number, t, tn } from "../../shared/i18n.js";
 import { lazily, useResource } from "../../shared/resource.js";
@@ -15,16 +15,23 @@ const Below = lazily(() => import("../parts/overview/below.js").then((found) => 
 const FirstSteps = lazily(() => import("../parts/overview/first-steps.js").then((found) => found.FirstSteps));
 const SHOWN = 8;
 const SECONDS = 60;
+// Between two looks at what the stream does not tell: the order, and what is retried or dead. A plan can allow as few
+// as 120 requests a minute.
+const RECOUNT_MS = 5000;
 
-/** @param {{items: any[] | null, counts: any}} props */
-function Verdict({ items, counts }) {
+/** True where somebody should look at a destination. @param {any} health */
+const ill = (health) => ["FAILING", "DEGRADED"].includes(health?.state);
+
+/** @param {{items: any[] | null, more: boolean, counts: any}} props `more`: there are destinations beside these */
+function Verdict({ items, more, counts }) {
   if (!items || !counts) return html`<p class="verdict quiet">${t("Looking…")}</p>`;
   const failing = items.filter((each) => each.health.state === "FAILING").length;
   const degraded = items.filter((each) => each.health.state === "DEGRADED").length;
+  const all = more && failing === items.length; // then others can fail as well
   const fine = !failing && !degraded && !counts.inDlq;
   return html`<p class="verdict" role="status">
     ${fine && h(State, { name: "HEALTHY", word: t("All is well.") })}
-    ${failing > 0 && h(State, { name: "FAILING", word: tn("{n} destination fails", "{n} destinations fail", failing) })}
+    ${failing > 0 && h(State, { name: "FAILING", word: all ? t("{n} destinations fail, or more", { n: failing }) : tn("{n} destination fails", "{n} destinations fail", failing) })}
     ${degraded > 0 && h(State, { name: "DEGRADED", word: tn("{n} destination has trouble", "{n} destinations have trouble", degraded) })}
     ${counts.openCircuits > 0 && html`<span>${tn("{n} circuit is open", "{n} circuits are open", counts.openCircuits)}</span>`}
     ${counts.inDlq > 0 && html`<span>${tn("{n} dead letter waits for a decision", "{n} dead letters wait for a decision", counts.inDlq)}</span>`}
@@ -85,10 +92,31 @@ export function Page() {
   );
   const counts = useResource((signal) => api.get("/observability/counts", {}, signal), []);
   const ready = throughput.data && summaries.data && counts.data;
+  const timer = useRef(0);
+  useEffect(() => () => clearTimeout(timer.current), []);
   const reload = () => {
     throughput.reload();
     summaries.reload();
     counts.reload();
+  };
+  const recount = () => {
+    timer.current ||= window.setTimeout(() => {
+      timer.current = 0;
+      summaries.reload();
+      counts.reload();
+    }, RECOUNT_MS);
+  };
+  const follow = (/** @type {any[]} */ told) => {
+    const known = new Map((summaries.data?.items ?? []).map((/** @type {any} */ each) => [each.destination.id, each]));
+    if (told.some((each) => ill(each) !== ill(known.get(each.destinationId)?.health))) recount();
+    const by = new Map(told.map((each) => [each.destinationId, each]));
+    summaries.set((old) => ({
+      ...old,
+      items: old.items.map((/** @type {any} */ each) => ({
+        ...each,
+        health: by.get(each.destination.id) ?? each.health,
+      })),
+    }));
   };
   useStream(
     api,
@@ -96,21 +124,9 @@ export function Page() {
     {},
     {
       throughput: (point) =>
-        throughput.set((old) => ({
-          ...old,
-          ...point,
-          accepted: point.accepted,
-          series: [...old.series, point].slice(-SECONDS),
-        })),
-      health: ({ items }) =>
-        summaries.set((old) => ({
-          ...old,
-          items: old.items.map((/** @type {any} */ each) => ({
-            ...each,
-            health: items.find((/** @type {any} */ one) => one.destinationId === each.destination.id) ?? each.health,
-          })),
-        })),
-      dlq: () => counts.reload(),
+        throughput.set((old) => ({ ...old, ...point, series: [...old.series, point].slice(-SECONDS) })),
+      health: ({ items }) => follow(items),
+      dlq: recount,
     },
     reload,
   );
@@ -119,7 +135,7 @@ export function Page() {
   const last = series.at(-1);
   const items = summaries.data?.items ?? null;
   return html`${h(Head, { title: t("Overview"), live: true })}
-    ${h(Verdict, { items, counts: counts.data })}
+    ${h(Verdict, { items, more: !!summaries.data?.nextCursor, counts: counts.data })}
     ${throughput.error && h(Failure, { error: throughput.error, retry: throughput.reload })}
     <section class="figures" aria-label=${t("Now")}>
       ${h(Figure, { name: t("Accepted"), value: rate(last?.accepted), unit: t("a second") })}

@@ -100,7 +100,7 @@ export function Page() {
             <span class="legend"><span><i style=${{ "--tone": "var(--warn)" }} />${t("waiting")}</span><span><i style=${{ "--tone": "var(--accent)" }} />${t("in flight")}</span></span>
             <span>${t("Concurrency")}</span><span class="number">p95</span><span class="number">${t("Success")}</span></div>
           <ul>${items.map((/** @type {any} */ row) => h(Beat, { key: row.destination.id, row, points: courses.current.points[row.destination.id], changed }))}</ul>
-          ${h(More, { count: items.length, more: found.more, busy: found.busy })}`
+          ${h(More, { list: found })}`
       }
     </section>`;
 }

@@ -101,7 +101,7 @@ export function Page() {
   return html`${h(Head, { title: t("Replays"), live: true }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${make}>${t("New replay")}</button>`)}
     ${h(Filters, { filters: filters() })}
     <section class="panel">${h(Table, { label: t("Replays"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.id, href: (row) => at(`/replays/${row.id}`), skeleton: 12 })}
-      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}</section>
+      ${h(More, { list: found })}</section>
     ${
       query().new &&
       writes.value &&

@@ -56,7 +56,7 @@ export function Page() {
   return html`${h(Head, { title: t("Routing rules") }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${() => setQuery({ new: "1" })}>${t("New rule")}</button>`)}
     ${h(Filters, { filters: filters() })}
     <section class="panel">${h(Table, { label: t("Routing rules"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.id, href: (row) => at(`/rules?open=${row.id}`), skeleton: 18 })}
-      ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}</section>
+      ${h(More, { list: found })}</section>
     ${open && h(Opened, { id: open, close })}
     ${making && writes.value && h(RuleEditor, { rule: blank, close })}`;
 }

@@ -57,10 +57,11 @@ export function Concurrency({ destination, queue, changed }) {
     return html`<span class="quiet">${strict ? t("1, because order is strict") : set === "auto" ? t("auto, now {n}", { n: now }) : now}</span>`;
   }
   return html`<div class="slide">
-    <input type="range" min="0" max=${STEPS.length - 1} step="1" value=${place(draft)} list="steps"
+    <span class="track"><input type="range" min="0" max=${STEPS.length - 1} step="1" value=${place(draft)} list="steps"
       aria-label=${t("Concurrency of {name}", { name: destination.name })} aria-valuetext=${String(draft)}
       onInput=${(/** @type {any} */ event) => setDraft(STEPS[event.currentTarget.value])}
       onChange=${(/** @type {any} */ event) => later(STEPS[event.currentTarget.value])} />
+      ${suggested !== null && html`<i class="mark" title=${t("suggested: {n}", { n: suggested })} style=${{ insetInlineStart: `calc(8px + (100% - 16px) * ${place(suggested) / (STEPS.length - 1)})` }} />`}</span>
     <input class="input number" inputmode="numeric" value=${draft} aria-label=${t("Concurrency of {name}, exactly", { name: destination.name })}
       onChange=${(/** @type {any} */ event) => {
         setDraft(whole(event.currentTarget.value));

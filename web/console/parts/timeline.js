@@ -2,10 +2,12 @@
 import { h, html, useState } from "../../vendor/preact.js";
 import { duration, words } from "../../shared/format.js";
 import { t } from "../../shared/i18n.js";
+import { lazily } from "../../shared/resource.js";
 import { Moment, now, Until } from "../../shared/ui/moment.js";
 import { Payload } from "../../shared/ui/payload.js";
 import { State } from "../../shared/ui/state.js";
 
+const LastSuccess = lazily(() => import("./last-success.js").then((found) => found.LastSuccess));
 const WIDTH = 720;
 
 /** A line of time from the delivery's beginning to its next attempt. @param {{delivery: any}} props */
@@ -39,8 +41,10 @@ export function Headers({ headers }) {
   return html`<dl class="facts small">${rows.map(([name, value]) => html`<dt class="mono">${name}</dt><dd class="mono">${String(value)}</dd>`)}</dl>`;
 }
 
-/** What the receiver answered, and what was sent. @param {{attempt: any, request: any, last: boolean}} props `request`: as last sent */
-function Exchange({ attempt, request, last }) {
+/** What the receiver answered, and what was sent. @param {{delivery: any, attempt: any, last: boolean}} props `last`: the delivery's request is that of this attempt */
+function Exchange({ delivery, attempt, last }) {
+  const [compared, compare] = useState(false);
+  const { request } = delivery;
   return html`<div class="halves exchange">
     <div class="stack"><h3>${t("Answer")} ${attempt.responseStatus ?? ""}</h3>
       ${attempt.errorMessage && html`<p class=${attempt.success ? "" : "bad"}>${attempt.errorMessage}</p>`}
@@ -54,13 +58,18 @@ function Exchange({ attempt, request, last }) {
         ${request.note && html`<p class="quiet">${request.note}</p>`}${h(Payload, { text: request.body })}`
           : html`<p class="quiet">${t("Each attempt sends the same bytes; the last one is shown in full.")}</p>`
       }</div>
+    ${
+      last &&
+      !attempt.success &&
+      html`<div class="stack whole">${compared ? h(LastSuccess, { delivery, attempt }) : html`<div><button type="button" class="button" onClick=${() => compare(true)}>${t("Compare with the last success")}</button></div>`}</div>`
+    }
   </div>`;
 }
 
 /** @param {{delivery: any}} props */
 export function Timeline({ delivery }) {
   const [open, setOpen] = useState(/** @type {number | null} */ (delivery.attempts.at(-1)?.number ?? null));
-  const { attempts, request } = delivery;
+  const { attempts } = delivery;
   const waits = ["PENDING", "RETRYING"].includes(delivery.status) && delivery.nextAttemptAt;
   const last = attempts.at(-1);
   return html`<div class="inside">${h(Scale, { delivery })}</div>
@@ -78,7 +87,7 @@ export function Timeline({ delivery }) {
           <span class="number">${duration(each.durationMs)}</span>
           <span class="number quiet">${h(Moment, { at: each.startedAt })}</span>
         </button>
-        ${shown && h(Exchange, { attempt: each, request, last: each === last })}</li>`;
+        ${shown && h(Exchange, { delivery, attempt: each, last: each === last })}</li>`;
     })}</ol>
     ${waits && html`<p class="gap">${t("Next attempt in")} ${h(Until, { until: delivery.nextAttemptAt })}</p>`}`;
 }

@@ -438,6 +438,12 @@ export default {
   "Search, or the first filter": "Suche, oder der erste Filter",
   "Searched back to": "Durchsucht bis",
   "Searching…": "Sucht …",
+  "Stop": "Anhalten",
+  "{n} destinations fail, or more": "{n} Ziele scheitern, oder mehr",
+  "Compare with the last success": "Mit dem letzten Erfolg vergleichen",
+  "This destination has no success that is kept.": "Von diesem Ziel ist kein Erfolg aufbewahrt.",
+  "The last success": "Der letzte Erfolg",
+  "+ is this attempt, − the last success.": "+ ist dieser Versuch, − der letzte Erfolg.",
   "Seconds after each failed attempt. Empty: one attempt only.":
     "Sekunden nach jedem gescheiterten Versuch. Leer: nur ein Versuch.",
   "See one": "Eine ansehen",

@@ -8,6 +8,13 @@ export function Dialog({ title, close, wide, children, footer }) {
   useEffect(() => {
     const back = /** @type {HTMLElement | null} */ (document.activeElement);
     element.current?.showModal();
+    // The first field, and not the button that closes: whoever opens a dialog wants to fill it in.
+    const dialog = element.current;
+    if (!dialog?.querySelector("[autofocus]")) {
+      /** @type {HTMLElement | null | undefined} */ (
+        dialog?.querySelector(".inside :is(input, select, textarea, .button, a)")
+      )?.focus();
+    }
     return () => back?.focus();
   }, []);
   return html`<dialog class=${wide ? "dialog wide" : "dialog"} ref=${element} aria-label=${title} onCancel=${(

@@ -1,13 +1,16 @@
-/** The end of a list: the next page, and how far was searched. */
+/** The end of a list: the next page, how far was searched, and a way to stop a search. */
 import { h, html } from "../../vendor/preact.js";
 import { t } from "../i18n.js";
 import { Moment } from "./moment.js";
 
-/** @param {{count: number, more: (() => void) | null, busy: boolean, searchedTo?: string | null}} props `searchedTo`: the page had to stop there */
-export function More({ count, more, busy, searchedTo }) {
-  return html`<div class="more">
-    <span>${t("{count} shown", { count })}</span>
+/** @param {{list: {items: any[] | null, more: (() => void) | null, stop?: (() => void) | null, searchedTo?: string | null}}} props `list`: what `usePages` returns */
+export function More({ list: { items, more, stop, searchedTo } }) {
+  if (!items?.length && !more && !stop) return null;
+  return html`<div class="more" role="status">
+    ${items && html`<span>${t("{count} shown", { count: items.length })}</span>`}
     ${searchedTo && html`<span>${t("Searched back to")} ${h(Moment, { at: searchedTo })}</span>`}
-    ${more ? html`<button type="button" class="button" disabled=${busy} onClick=${more}>${busy ? t("Searching…") : t("Search further")}</button>` : html`<span>${t("That is all.")}</span>`}
+    ${stop && html`<span>${t("Searching…")}</span><button type="button" class="button" onClick=${stop}>${t("Stop")}</button>`}
+    ${more && html`<button type="button" class="button" onClick=${more}>${t("Search further")}</button>`}
+    ${!more && !stop && html`<span>${t("That is all.")}</span>`}
   </div>`;
 }

@@ -46,7 +46,7 @@ export function Analytics({ destination }) {
       <section class="panel"><header><h2>${t("Causes of failures")}</h2></header>
         ${causes.length ? html`<table class="table plain"><tbody>${causes.map(([name, count]) => html`<tr><td>${words(name)}</td><td class="number">${number(Number(count))}</td></tr>`)}</tbody></table>` : html`<p class="inside quiet">${t("No attempt failed.")}</p>`}</section>
     </div>
-    <section class="panel"><header><h2>${t("Latency")}</h2></header><div class="inside">${h(Chart, {
+    <div class="two"><section class="panel"><header><h2>${t("Latency")}</h2></header><div class="inside">${h(Chart, {
       times,
       days,
       seconds: false,
@@ -60,5 +60,5 @@ export function Analytics({ destination }) {
           values: series.map((/** @type {any} */ each) => each.latencyMs.p95),
         },
       ],
-    })}</div></section>`;
+    })}</div></section></div>`;
 }

@@ -57,5 +57,5 @@ export function Lanes({ destination }) {
       html`<p class="quiet">${t("Its deliveries are sent in any order. Settings can ask for an order, per customer or strict.")}</p>`,
     );
   return html`<section class="panel">${h(Table, { label: t("Lanes"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, id: (row) => row.key ?? row.kind, href: (row) => at(row.head ? `/deliveries/${row.head.id}` : `/destinations/${destination.id}`), empty: h(Empty, { title: t("Nothing waits in any lane.") }) })}
-    ${found.items && found.items.length > 0 && h(More, { count: found.items.length, more: found.more, busy: found.busy })}</section>`;
+    ${h(More, { list: found })}</section>`;
 }

@@ -88,6 +88,6 @@ export function Live({ destination, changed }) {
         <div class="field"><span class="label">${t("Concurrency")}</span>${h(Concurrency, { destination, queue: now.queue, changed })}</div></div></section>
     <section class="panel"><header><h2>${t("Deliveries")}</h2><a href=${at(`/deliveries?destinationId=${id}`)}>${t("Filter them")}</a></header>
       ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), rows: list.items, error: list.error, retry: list.reload, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing was delivered here yet.") }, html`<p class="quiet">${t("Send a sample to try the address, or add a routing rule.")}</p>`) })}
-      ${list.items && list.items.length > 0 && h(More, { count: list.items.length, more: list.more, busy: list.busy })}
+      ${h(More, { list })}
     </section>`;
 }

@@ -1,0 +1,212 @@
+"""States that are seldom seen: nothing, too much, a busy server, an open circuit, a rare match."""
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.assets import Front
+from tests.browser.town import MARKUP, Town
+from tests.browser.window import Window
+from tests.process.receiver import Answer, always
+
+LIST = re.compile(r"^http://[^/]+/deliveries\?")  # the API's, not the page of that name
+PAYLOAD_BYTES = 256 * 1024
+
+
+@pytest.fixture(scope="module")
+def elsewhere(town: Town) -> str:
+    """The key of a workspace that has nothing."""
+    key = town.house.workspace("Elsewhere")
+    town.house.secrets.append(key)
+    return key
+
+
+@pytest.fixture
+def empty(browser: Window, front: Front, elsewhere: str) -> Iterator[Window]:
+    """A window of that workspace."""
+    with browser.another(front.url) as window:
+        window.sign_in(elsewhere)
+        yield window
+        window.search()
+
+
+def test_an_empty_workspace_names_the_next_step(empty: Window) -> None:
+    page = empty.open("")
+    page.get_by_text("Nothing is delivered yet.").wait_for()
+    expect(page.locator(".command")).to_have_count(4)
+    for path, step in (
+        ("/destinations", "New destination"),
+        ("/events", "Send an event"),
+        ("/rules", "New rule"),
+        ("/schemas", "Infer a schema"),
+        ("/deliveries", "Send an event"),
+    ):
+        empty.open(path)
+        expect(page.locator("main").get_by_text(step).first).to_be_visible()
+
+
+def test_a_rare_match_is_searched_for_and_the_search_can_be_stopped(
+    window: Window, town: Town
+) -> None:
+    cursor = town.house.api("GET", "/deliveries?limit=1")["nextCursor"]
+    nothing = {"items": [], "nextCursor": cursor, "searchedTo": "2026-01-02T03:04:05.000Z"}
+    held: list[Route] = []
+
+    def answer(route: Route) -> None:
+        """Find nothing on the first page, as where very many rows do not match; hold the next one."""
+        if "cursor=" in route.request.url:
+            held.append(route)
+        else:
+            route.fulfill(json=nothing)
+
+    page = window.page
+    page.route(LIST, answer)
+    page.goto(f"{window.url}/console/dev/deliveries?status=DELIVERED")
+    status = page.locator(".more")
+    expect(status).to_contain_text("Searched back to")
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text("No delivery matches.").wait_for()
+    page.unroute(LIST, answer)
+    page.get_by_role("button", name="Search further").click()
+    page.locator("tbody tr").first.wait_for()
+    assert len(held) == 1
+
+
+def test_filters_show_the_same_list_elsewhere(window: Window, browser: Window, town: Town) -> None:
+    page = window.open("/deliveries")
+    page.get_by_label("State").select_option("FAILED")
+    page.get_by_label("Event type").fill("order.created")
+    expect(page).to_have_url(re.compile("eventType=order.created"))
+    page.locator("tbody tr", has_text="Delivered").wait_for(state="detached")
+    window.settled()
+
+    def rows(shown: Page) -> list[str]:
+        return [each.get_attribute("data-row") or "" for each in shown.locator("a.opener").all()]
+
+    found = rows(page)
+    assert len(found) >= 10
+    with browser.another(window.url) as other:
+        other.sign_in(town.house.key)
+        other.page.goto(page.url)
+        other.settled()
+        expect(other.page.get_by_label("State")).to_have_value("FAILED")
+        assert rows(other.page) == found
+
+
+def test_an_open_circuit_counts_down_to_its_probe(window: Window, town: Town) -> None:
+    town.receiver.behave("/tripping", always(Answer(500)))
+    town.destination("Tripping", "/tripping", ["trip.*"], delivery={"retrySchedule": [600]})
+    for number in range(20):
+        town.house.post(str(number), kind="trip.now")
+    page = window.open(f"/destinations/{town.ids['Tripping']}")
+    hold = page.get_by_text(re.compile(r"Circuit open, next probe in \d+ s"))
+    hold.first.wait_for()
+    expect(page.locator("main").get_by_text("Failing").first).to_be_visible()
+
+
+def test_an_answer_is_text_whatever_it_holds(window: Window, town: Town) -> None:
+    town.receiver.behave("/markup", always(Answer(500, body=MARKUP)))
+    town.destination("Markup", "/markup", ["markup.*"], delivery={"retrySchedule": []})
+    (event,) = town.house.post("1", kind="markup.sent")
+    page = window.open(f"/events/{event}")
+    page.locator("tbody a.opener").click()
+    expect(page.locator("pre.payload", has_text=MARKUP).first).to_be_visible()
+    expect(page.locator("main img")).to_have_count(0)
+
+
+def test_a_payload_of_256_kib_is_shown_and_copied_whole(window: Window, town: Town) -> None:
+    window.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    text = json.dumps({"text": "ä" * (PAYLOAD_BYTES // 2 - 200)}, ensure_ascii=False)
+    body = f'{{"eventType": "large.one", "payload": {text}}}'
+    posted = window.page.evaluate(
+        "([body, key]) => fetch('/events', {method: 'POST', body, headers: {"
+        "authorization: `Bearer ${key}`, 'content-type': 'application/json'}})"
+        ".then((answer) => answer.json())",
+        [body, town.house.key],
+    )
+    page = window.open(f"/events/{posted['id']}")
+    expect(page.get_by_text(re.compile(r"25\d(\.\d)? KiB"))).to_be_visible()
+    page.get_by_label("Copy the exact text").first.click()
+    assert page.evaluate("navigator.clipboard.readText()") == text
+    assert window.overflow() <= 0
+
+
+def test_a_busy_server_is_waited_for_and_asked_again(window: Window) -> None:
+    refused: list[str] = []
+
+    def refuse(route: Route) -> None:
+        if refused:
+            route.continue_()
+            return
+        refused.append(route.request.url)
+        body = {"code": "rate_limited", "message": "too many", "requestId": "an-id"}
+        route.fulfill(
+            status=429,
+            headers={"retry-after": "1", "content-type": "application/json"},
+            body=json.dumps(body),
+        )
+
+    page = window.page
+    page.route(LIST, refuse)
+    page.goto(f"{window.url}/console/dev/deliveries")
+    page.get_by_text("Too many requests.").wait_for()
+    expect(page.get_by_text("Trying again in")).to_be_visible()
+    expect(page.get_by_text("an-id")).to_be_visible()
+    page.locator("tbody tr").first.wait_for()
+    expect(page.get_by_text("Too many requests.")).to_have_count(0)
+
+
+def test_a_flood_is_counted_and_moves_nothing(window: Window, town: Town) -> None:
+    newest = town.first("/deliveries?status=DELIVERED")
+    item = {"id": "ffffffff-0000-7000-8000-000000000001", "status": "DELIVERED"}
+    told = "".join(
+        f"event: deliveries\ndata: {json.dumps({'items': [item], 'omitted': 249})}\n\n"
+        for _ in range(4)
+    )
+    page = window.page
+    headers = {"content-type": "text/event-stream"}
+    page.route("**/stream?**", lambda route: route.fulfill(headers=headers, body=told))
+    page.goto(f"{window.url}/console/dev/deliveries?status=DELIVERED")
+    page.get_by_role("button", name=re.compile("^1,000 new")).wait_for()
+    first = page.locator("a.opener").first
+    assert first.get_attribute("data-row") is not None
+    assert newest is not None
+    page.unroute("**/stream?**")
+
+
+def test_a_replay_is_cancelled_with_exact_figures(window: Window, town: Town) -> None:
+    job = {"destinationId": town.ids["Warehouse"], "from": "2020-01-01T00:00:00Z"}
+    made = town.house.api("POST", "/replay-jobs", {**job, "ratePerSecond": 1})
+    page = window.open(f"/replays/{made['id']}")
+    page.get_by_role("button", name="Cancel it").click()
+    expect(page.locator("main").get_by_text("Cancelled")).to_be_visible()
+    told = town.house.api("GET", f"/replay-jobs/{made['id']}")
+    shown = page.locator(".figure", has_text="Total").locator(".value").inner_text()
+    assert int(shown) == told["total"]
+    assert told["enqueued"] < told["total"]
+
+
+def test_the_keyboard_alone_leads_from_the_overview_to_a_retried_dead_letter(
+    window: Window, town: Town
+) -> None:
+    town.receiver.behave("/keyed", always(Answer(500)))
+    town.destination("Keyed", "/keyed", ["keyed.*"], delivery={"retrySchedule": []})
+    town.house.post("1", kind="keyed.once")
+    town.receiver.wait_count("/keyed", 1)
+    town.receiver.behave("/keyed", always(Answer()))
+    page = window.open("")
+    for key in ("g", "q"):
+        page.keyboard.press(key)
+    page.get_by_role("heading", name="Dead letters", level=1).wait_for()
+    page.get_by_role("link", name="One by one").focus()
+    page.keyboard.press("Enter")
+    page.locator("tbody tr", has_text="keyed.once").first.wait_for()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name=re.compile("keyed.once")).wait_for()
+    page.keyboard.press("r")
+    page.locator("main").get_by_text("Delivered").first.wait_for()
+    assert len(town.receiver.firsts("/keyed")) == 1
