@@ -69,8 +69,7 @@ class Backlog:
                 self._keep_out(delivery, group)
             elif lanes is not None:
                 self._arrive_in_lane(lanes, delivery, group, now)
-            elif window.fits(delivery):
-                window.take(delivery)
+            elif window.admit(delivery):
                 cursors[group] = lasts[group] = seq
                 queues.of(queue).append(delivery)
             else:
@@ -239,9 +238,8 @@ class Backlog:
             if admission is LaneAdmission.HELD:
                 self.window.stored -= 1
             return admission is not LaneAdmission.NO_ROOM
-        if not self.window.fits(delivery):
+        if not self.window.admit(delivery):
             return False
-        self.window.take(delivery)
         self.window.stored -= 1
         self.queue.offer(delivery)
         return True

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from engine.core.counters import BUCKETS, latency_bucket
-from engine.core.records import Attempt, Settlement
+from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
 
 _INSPECTION = DeliveryOrigin.INSPECTION
@@ -57,21 +57,18 @@ def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
         delta.delivered += delivered
         # A delivery that was tried anew out of the DLQ, and died again, is one that died.
         delta.dead_lettered += settlement.dead_lettered and delivery.dlq_status is None
-        if attempt is not None:
-            _count_attempt(delta, attempt)
+        if attempt is None:
+            continue
+        outcome = attempt.outcome
+        delta.attempts += 1
+        delta.retried += attempt.number > 1
+        delta.latency[latency_bucket(outcome.duration_ms)] += 1
+        if outcome.category is not None:
+            delta.failed += 1
+            delta.errors[outcome.category - 1] += 1
     return list(deltas.values())
 
 
 def _nothing(environment: int, destination: str, minute: int) -> MinuteDelta:
     errors, latency = [0] * len(ErrorCategory), [0] * BUCKETS
     return MinuteDelta(environment, destination, minute, 0, 0, 0, 0, 0, errors, latency)
-
-
-def _count_attempt(delta: MinuteDelta, attempt: Attempt) -> None:
-    outcome = attempt.outcome
-    delta.attempts += 1
-    delta.retried += attempt.number > 1
-    delta.latency[latency_bucket(outcome.duration_ms)] += 1
-    if outcome.category is not None:
-        delta.failed += 1
-        delta.errors[outcome.category - 1] += 1

@@ -135,13 +135,16 @@ class Ingest:
         self._submit_single(entry, size, done, attached)
 
     def _submit_single(self, accepted: Accepted, size: int, done: Done, attached: Attached) -> None:
+        def tell(fate: Fate) -> None:
+            done(receipt(accepted, fate))
+
         self._submit(
             Submission(
                 [accepted.event],
                 accepted.deliveries,
                 [accepted.claim] if accepted.claim is not None else [],
                 size,
-                self._told(attached, lambda fate: done(receipt(accepted, fate))),
+                self._told(attached, tell) if attached.held else tell,
                 attached.files,
             )
         )

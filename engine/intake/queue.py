@@ -88,6 +88,7 @@ class IntakeQueue:
                 if self._left(environment, first):
                     going.append(environment)
             turn = going
+        self._discount(group)
         return group
 
     def clear(self) -> list[Submission]:
@@ -103,16 +104,19 @@ class IntakeQueue:
             for _ in range(self._lines.waiting(environment)):
                 taken.append(self._lines.take_of(environment))
                 self._left(environment, taken[-1])
+        self._discount(taken)
         return taken
 
     def _left(self, environment: int, taken: Submission) -> bool:
-        """Note that a submission has left. Returns whether its environment has others."""
-        self.events -= len(taken.events)
-        self.weight -= taken.weight
-        self.size -= taken.size
+        """Note that a submission has left its line. Returns whether its environment has others."""
         weight, size = self._of[environment]
         if weight > taken.weight:  # else it was the last: each weighs something
             self._of[environment] = weight - taken.weight, size - taken.size
             return True
         del self._of[environment]
         return False
+
+    def _discount(self, taken: list[Submission]) -> None:
+        self.events -= sum([len(each.events) for each in taken])
+        self.weight -= sum([each.weight for each in taken])
+        self.size -= sum([each.size for each in taken])

@@ -211,7 +211,8 @@ class Reactor:
     def _pass(self, batch: _Batch, until: float) -> _Batch:
         """Serve the descriptors of a batch in their order while there is time. Return the others."""
         clock, mark = self._clock, MARK
-        for served, (registration, ready) in enumerate(batch, 1):
+        rest = iter(batch)
+        for registration, ready in rest:
             if registration is None or not registration.watched:
                 continue
             # What was waited for when the batch came need not be waited for any more.
@@ -227,7 +228,7 @@ class Reactor:
                 self._on_error(error)
                 handler.abort(error)
             if clock() >= until:
-                return batch[served:]
+                return list(rest)
         return []
 
     def _serve_class(self, served: _PriorityClass) -> None:

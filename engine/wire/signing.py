@@ -26,13 +26,13 @@ Sign = Callable[[bytes], bytes]
 class Signer:
     """The signer of one destination version. A retired key signs too until it expires."""
 
-    __slots__ = ("_keys", "_others", "_sign", "_until")
+    __slots__ = ("_keys", "_sign", "_until")
+
+    _sign: Sign
 
     def __init__(self, keys: Sequence[SigningKey]) -> None:
         """Prepare `keys`, the current one first. Raises ValueError for a key of the wrong length."""
         self._keys = [(key.expires_at, _prepare(key)) for key in keys]
-        self._sign: Sign | None = None
-        self._others: list[Sign] = []
         self._until = -inf  # when to look again which keys are valid
 
     def header(self, signed: bytes, now: float) -> bytes:
@@ -42,25 +42,24 @@ class Signer:
         """
         if now >= self._until:
             self._choose(now)
-        sign = self._sign
-        if sign is None:
-            raise ValueError("the destination has no valid signing key")
-        signature = sign(signed)
-        for other in self._others:
-            signature += b" " + other(signed)
-        return signature
+        return self._sign(signed)
 
     def _choose(self, now: float) -> None:
         """Choose the keys that are valid at `now`, and until when they are."""
         valid = [(at, sign) for at, sign in self._keys if at is None or at > now]
-        self._sign, self._others = None, []
-        if valid:
-            self._sign, *self._others = (sign for _, sign in valid)
+        if not valid:
+            raise ValueError("the destination has no valid signing key")
+        signs = [sign for _, sign in valid]
+        self._sign = signs[0] if len(signs) == 1 else _by_all(signs)
         self._until = min((at for at, _ in valid if at is not None), default=inf)
 
 
 def _prepare(key: SigningKey) -> Sign:
     return _hmac(key.key) if key.algorithm is SigningAlgorithm.HMAC_SHA256 else _ed25519(key.key)
+
+
+def _by_all(signs: Sequence[Sign]) -> Sign:
+    return lambda signed: b" ".join([sign(signed) for sign in signs])
 
 
 def _hmac(key: bytes) -> Sign:

@@ -11,11 +11,15 @@ def header_lines(headers: Headers) -> bytes:
 
 
 def lines_of_each(fields: Sequence[Headers]) -> list[bytes]:
-    """Return the headers of several responses as they are stored. Answers that a connection knows again
-    share theirs."""
-    different = {id(headers): headers for headers in fields}
-    stored = {key: header_lines(headers) for key, headers in different.items()}
-    return [stored[id(headers)] for headers in fields]
+    """Return the headers of several responses as they are stored: mostly those of the one before."""
+    lines: list[bytes] = []
+    last: Headers = ()
+    made = b""
+    for headers in fields:
+        if headers != last:
+            last, made = headers, header_lines(headers)
+        lines.append(made)
+    return lines
 
 
 def text_bytes(text: str | None) -> bytes | None:
