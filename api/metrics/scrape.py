@@ -56,6 +56,8 @@ class Scrape:
         pending: Counter[Labels] = Counter()
         in_flight: Counter[Labels] = Counter()
         busy: list[tuple[int, str]] = []
+        under_way = directory.attempts.by_environment()
+        await trio.lowlevel.checkpoint()
         for number in list(self.server.models.environments):
             known = list(directory.known(number))
             if not known:
@@ -66,9 +68,8 @@ class Scrape:
                 pending[labels] += sum(work for work, _ in part)
                 busy = heapq.nlargest(BUSIEST, [*busy, *part])
                 await trio.lowlevel.checkpoint()
-            under_way = len(directory.in_flight(number))
-            in_flight[labels] += under_way
-            pending[labels] -= under_way
+            in_flight[labels] += under_way[number]
+            pending[labels] -= under_way[number]
         self.pending = [(labels, max(0, count)) for labels, count in pending.items()]
         self.in_flight = list(in_flight.items())
         self.busiest = [found for work, each in busy if work and (found := self._busy(each))]

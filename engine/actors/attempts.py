@@ -5,6 +5,7 @@ environments it has. An actor without a place waits in its workspace's queue. A 
 queue whose turn it is, a few attempts at a time, so that no destination takes them all.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import structlog
@@ -171,6 +172,10 @@ class Attempts:
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
         """Return which of these ids are sent and not yet recorded."""
         return self._flights.keys() & set(deliveries)
+
+    def by_environment(self) -> Counter[int]:
+        """Return how many deliveries are sent and not yet recorded, by environment."""
+        return Counter([flight.delivery.event.environment for flight in self._flights.values()])
 
     def of(self, environment: int) -> set[str]:
         """Return all ids of an environment that are sent and not yet recorded."""

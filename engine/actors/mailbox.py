@@ -82,7 +82,8 @@ class Mailbox:
     @property
     def pending(self) -> int:
         """Deliveries that were told and not handled, those that stay in the store too."""
-        return self.deliveries + sum(each.count for each in self.spills)
+        spills = self.spills
+        return self.deliveries + sum([each.count for each in spills]) if spills else self.deliveries
 
     def offer(self, deliveries: Sequence[Delivery]) -> None:
         """Take as many of `deliveries` as fit; the rest spills."""

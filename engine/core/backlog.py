@@ -390,9 +390,10 @@ class Backlog:
 
     def stored(self) -> int:
         """Return how many deliveries wait only in the store, as far as is known."""
-        nothing = (
-            self.window.caught_up()
+        window = self.window
+        nothing = not window.stored or (
+            window.caught_up()
             and self.reader.earliest_due() is None
             and not (self.lanes is not None and self.lanes.skipped)
         )
-        return 0 if nothing else self.window.stored
+        return 0 if nothing else window.stored
