@@ -10,6 +10,13 @@ from bench.checks import require
 from bench.interleaved import against, features
 from bench.isolation import BAR, Neighbourhood, isolation
 from bench.kills import kills
+from bench.onlookers import (
+    LISTENED_OVER_NONE,
+    METERED_OVER_PLAIN,
+    SCRAPE_MS,
+    STEP_S,
+    onlookers,
+)
 from bench.posting import load
 from bench.producer import EVENTS_A_SECOND, MANY_OVER_ONE, MICROS_AN_EVENT, producer
 from bench.rare import BAR_MS, rare
@@ -292,6 +299,42 @@ PROGRAMS: dict[str, Scenario] = {
             {"events": 200, "connections": 8, "batch": 1, "rounds": 1},
             better={"ratio": "less"},
             minutes=2.5,
+        ),
+        program(
+            "onlookers",
+            "metrics on over off, sixteen listeners to the live stream over none, and scrapes",
+            onlookers,
+            {
+                "events": 20_000,
+                "rate": 5_000,
+                "connections": 64,
+                "listeners": 16,
+                "rounds": 6,
+                "destinations": 20_000,
+                "scrapes": 20,
+            },
+            {
+                "events": 200,
+                "rate": 200,
+                "connections": 4,
+                "listeners": 2,
+                "rounds": 1,
+                "destinations": 8,
+                "scrapes": 1,
+            },
+            better={
+                "meteredRatio": "less",
+                "listenedRatio": "less",
+                "scrapeMs": "less",
+                "stepCpuMs": "less",
+            },
+            bars={
+                "meteredRatio": {"atMost": METERED_OVER_PLAIN},
+                "listenedRatio": {"atMost": LISTENED_OVER_NONE},
+                "scrapeMs": {"atMost": SCRAPE_MS},
+                "stepCpuMs": {"atMost": STEP_S * 1000},
+            },
+            minutes=5.0,
         ),
         Scenario(
             "statements",
