@@ -1,5 +1,8 @@
 """What a destination's live actor and a sample say of it: health and test."""
 
+import math
+from typing import overload
+
 from api import shapes
 from api.call import Call
 from api.resources.destinations import required
@@ -10,7 +13,7 @@ from engine.actors.reports import ActorReport, DestinationReport
 from engine.control.inspection import SampleDraft
 from engine.core.destination import Destination
 from engine.core.health import CircuitState, Health, HealthState, Hold, HoldReason
-from engine.core.vocabulary import DestinationStatus
+from engine.core.vocabulary import DestinationStatus, Ordering
 from engine.model.configuration import DestinationRecord
 from engine.model.instants import iso
 from engine.model.words import word, word_or_none
@@ -23,6 +26,15 @@ TAG = "Destinations"
 def instant(seconds: float | None) -> str | None:
     """Return an instant of the engine as text."""
     return None if seconds is None else iso(int(seconds * 1000))
+
+
+@overload
+def precise(value: float, digits: int) -> float: ...
+@overload
+def precise(value: float | None, digits: int) -> float | None: ...
+def precise(value: float | None, digits: int) -> float | None:
+    """Return a measurement without the digits that mean nothing, cut: 0.99996 is not all."""
+    return None if value is None else math.floor(value * 10**digits) / 10**digits
 
 
 async def health(call: Call) -> shapes.DestinationHealth:
@@ -46,7 +58,7 @@ def health_view(
             "nextProbeAt": instant(known.next_probe_at),
         },
         "hold": _hold_view(known.hold),
-        "successRate": known.success_rate,
+        "successRate": precise(known.success_rate, 4),
         "consecutiveFailures": known.consecutive_failures,
         "latencyMs": {
             "p50": known.latency_p50_ms,
@@ -61,7 +73,11 @@ def health_view(
             "inFlight": report.in_flight,
             "concurrency": known.concurrency if record.adapts else record.concurrency,
             "suggestedConcurrency": known.suggested_concurrency,
-            "oldestPendingSeconds": known.oldest_pending_s,
+            "effectiveConcurrency": known.effective_concurrency,
+            "arrivalsPerSecond": precise(known.arrivals_per_s, 2),
+            "deliveredPerSecond": precise(known.delivered_per_s, 2),
+            "drainSeconds": precise(known.drained_in_s, 0),
+            "oldestPendingSeconds": precise(known.oldest_pending_s, 1),
         },
         "actor": _actor_view(report.actor),
     }
@@ -106,10 +122,17 @@ def _at_rest(record: DestinationRecord | Destination, report: DestinationReport)
         in_flight=report.in_flight,
         uncommitted=0,
         concurrency=record.concurrency,
+        effective_concurrency=_allowed_at_rest(record),
         suggested_concurrency=None,
         oldest_pending_s=None,
         hold=None if state is not HealthState.DISABLED else Hold(HoldReason.DISABLED),
     )
+
+
+def _allowed_at_rest(record: DestinationRecord | Destination) -> int:
+    if record.status is not DestinationStatus.ACTIVE:
+        return 0
+    return 1 if record.ordering is Ordering.STRICT else record.concurrency
 
 
 async def resume(call: Call) -> shapes.DestinationHealth:

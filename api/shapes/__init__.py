@@ -161,6 +161,22 @@ class Queue(TypedDict):
             "Little's law; null after fewer than 20 attempts."
         ),
     ]
+    effectiveConcurrency: Annotated[
+        int,
+        told(
+            "How many attempts may be in flight: 1 with ordering STRICT and while the circuit probes, "
+            "0 while the destination is disabled."
+        ),
+    ]
+    arrivalsPerSecond: Annotated[float, told("Over the last minute.")]
+    deliveredPerSecond: Annotated[float, told("Over the last minute.")]
+    drainSeconds: Annotated[
+        float | None,
+        told(
+            "Until what waits has been worked off at these rates; null where nothing waits, or as much "
+            "arrives as is delivered."
+        ),
+    ]
     oldestPendingSeconds: float | None
 
 

@@ -47,6 +47,7 @@ def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int 
     return found + [round(_EDGES_MS[-1])] * (len(shares) - len(found))
 
 
+RATE_SLOTS = 6  # a minute: long enough for a slow destination, short enough to follow a change
 NO_TIME = 1 << 40  # more than any attempt takes
 
 
@@ -69,6 +70,13 @@ class Load(Struct, frozen=True):
     service_s: float  # an attempt takes on average; 0 without any
     attempts_per_s: float  # in the busiest ten seconds
     arrivals_per_s: float  # likewise
+
+
+class Rates(Struct, frozen=True):
+    """Deliveries a second over the last minute: that arrived, and that were delivered."""
+
+    arrivals_per_s: float
+    delivered_per_s: float
 
 
 class CounterState(Struct, array_like=True):
@@ -190,6 +198,15 @@ class Counters:
             max(ended, default=0) / SLOT_S,
             max((slot.arrivals for slot in self._slots), default=0) / SLOT_S,
         )
+
+    def rates(self, now: float) -> Rates:
+        """Return the rates of the last minute, which is the present slot and the five before it."""
+        self._forget(now)
+        first = int(now // SLOT_S) - RATE_SLOTS + 1
+        slots = [slot for slot in self._slots if slot.number >= first]
+        span_s = now - first * SLOT_S
+        delivered = sum(sum(slot.latency) - slot.failures for slot in slots)
+        return Rates(sum(slot.arrivals for slot in slots) / span_s, delivered / span_s)
 
     def state(self, now: float) -> CounterState:
         """Return what a snapshot keeps."""

@@ -61,4 +61,8 @@ class Health(Struct, frozen=True, kw_only=True):
     concurrency: int  # how many may be in flight now
     suggested_concurrency: int | None  # that would keep up; None while too little is known
     oldest_pending_s: float | None  # age of the oldest waiting delivery
+    arrivals_per_s: float = 0.0  # over the last minute
+    delivered_per_s: float = 0.0
+    drained_in_s: float | None = None  # at these rates; None: nothing waits, or it does not shrink
+    effective_concurrency: int = 0  # that may be in flight now, whatever the configuration says
     hold: Hold | None = None  # what keeps its deliveries from being sent

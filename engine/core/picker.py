@@ -1,5 +1,7 @@
 """The picker: chooses the deliveries whose attempts begin now, within what the throttle allows."""
 
+from collections import deque
+
 from engine.core.backlog import Backlog
 from engine.core.destination import Destination
 from engine.core.discarder import EndUnsent
@@ -44,25 +46,44 @@ class Picker:
             throttle.note_rate(now)
         if budget <= 0:
             return send
-        ready = queue.ready
-        for waiting in ready:
-            if waiting and waiting is ready[DeliveryClass.REPLAY] and width > 1:
+        live = queue.live()
+        while len(live) > 1 and budget > 0:
+            budget -= self._take(queue.turn(live), config, now, 1, send)
+            live = queue.live()
+        if live:
+            budget -= self._take(live[0], config, now, budget, send)
+        replays = queue.ready[DeliveryClass.REPLAY]
+        if replays:
+            if width > 1:
                 # One slot is reserved for live deliveries, so that they do not wait for replays.
                 budget = min(budget, width - 1 - len(in_flight))
-            while waiting and budget > 0:
-                delivery = waiting.popleft()
-                if delivery.attempt_count and exhausted(delivery, config):
-                    self._bury(delivery, now)
-                    continue
-                in_flight[delivery.id] = delivery
-                send.append(delivery)
-                budget -= 1
+            budget -= self._take(replays, config, now, budget, send)
         queue.tidy()
         if len(send) > urgent:
             throttle.sent(send[urgent:], now, len(in_flight))
             if budget <= 0 and any(queue.ready):
                 throttle.allow(now, 1)  # for `opens_at`
         return send
+
+    def _take(
+        self,
+        waiting: deque[Delivery],
+        config: Destination,
+        now: float,
+        most: int,
+        send: list[Delivery],
+    ) -> int:
+        """Begin attempts of a class, at most so many; return their number."""
+        in_flight, taken = self._in_flight, 0
+        while waiting and taken < most:
+            delivery = waiting.popleft()
+            if delivery.attempt_count and exhausted(delivery, config):
+                self._bury(delivery, now)
+                continue
+            in_flight[delivery.id] = delivery
+            send.append(delivery)
+            taken += 1
+        return taken
 
     def _pick_urgent(
         self, config: Destination, now: float, most: int, send: list[Delivery]

@@ -8,15 +8,20 @@ from heapq import heapify, heappop, heappush
 from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 
+# Of ten places in a row, the most urgent class that waits gets nine at most while another one waits: a
+# stream of CRITICAL that fills all places would starve the others for as long as it lasts.
+FAVOURED = 9
+
 
 class EligibleQueue:
-    """Owner of the eligible deliveries of one destination. A more urgent class always goes first.
+    """Owner of the eligible deliveries of one destination. A more urgent class goes first, except for one
+    place in ten, which the other classes of live deliveries get in turns. Replays go last.
 
     A class has a deque only while something of it waits: one takes 700 bytes, and most destinations of
     those that are in memory at any moment wait for nothing.
     """
 
-    __slots__ = ("hastened", "ready", "urgent", "waits")
+    __slots__ = ("favoured", "hastened", "others", "ready", "urgent", "waits")
 
     def __init__(self) -> None:
         self.ready: list[deque[Delivery] | None] = [None] * len(DeliveryClass)
@@ -25,6 +30,8 @@ class EligibleQueue:
         # that `Throttle.allow` holds back except the rate. `hastened`: those that will be offered later.
         self.urgent: dict[str, Delivery] = {}
         self.hastened: Ids = {}
+        self.favoured = 0  # places since one went to another class than the most urgent
+        self.others = 0  # places that went to such a class
 
     def offer(self, delivery: Delivery) -> None:
         """Add a delivery: eligible now, or when it is due (see `promote`)."""
@@ -67,8 +74,21 @@ class EligibleQueue:
         """Return whether a delivery is eligible, or will be if it is promoted now."""
         return self.any_ready() or (bool(self.waits) and self.waits[0][0] <= now)
 
+    def live(self) -> list[deque[Delivery]]:
+        """Return what is eligible of each class of live deliveries, the most urgent first."""
+        return [queue for queue in self.ready[: DeliveryClass.REPLAY] if queue]
+
+    def turn(self, live: list[deque[Delivery]]) -> deque[Delivery]:
+        """Return the one of several classes, as `live` returns them, that the next place is for."""
+        if self.favoured < FAVOURED:
+            self.favoured += 1
+            return live[0]
+        self.favoured = 0
+        self.others += 1
+        return live[1 + self.others % (len(live) - 1)]
+
     def pop(self) -> Delivery | None:
-        """Remove and return the next eligible delivery."""
+        """Remove and return an eligible delivery, of the most urgent class."""
         for identifier in self.urgent:
             return self.urgent.pop(identifier)
         for queue in self.ready:

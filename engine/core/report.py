@@ -3,7 +3,7 @@
 import math
 
 from engine.core.backlog import Backlog
-from engine.core.counters import Counters
+from engine.core.counters import Counters, Rates
 from engine.core.destination import MOST_CONCURRENCY, Destination
 from engine.core.health import CircuitState, Health, HealthState, Hold, HoldReason
 from engine.core.throttle import Throttle
@@ -82,7 +82,7 @@ def health_of(
     p50, p95, p99 = counters.percentiles_ms(now, (0.5, 0.95, 0.99))
     under_way = in_flight + uncommitted
     oldest = oldest_made_at(backlog) if pending else None
-    circuit = throttle.circuit
+    circuit, rates = throttle.circuit, counters.rates(now)
     return Health(
         state=state_of(config, circuit.state, success_rate, pending + under_way),
         circuit=circuit.state,
@@ -101,9 +101,29 @@ def health_of(
         uncommitted=uncommitted,
         concurrency=throttle.width,
         suggested_concurrency=advised(config, counters, now),
+        arrivals_per_s=rates.arrivals_per_s,
+        delivered_per_s=rates.delivered_per_s,
+        drained_in_s=drained_in_s(pending, rates),
+        effective_concurrency=effective_concurrency(config, throttle),
         oldest_pending_s=None if oldest is None else max(0.0, now - oldest),
         hold=hold_of(config, throttle, pending, now),
     )
+
+
+def effective_concurrency(config: Destination, throttle: Throttle) -> int:
+    """Return how many attempts may be in flight now: a strict order and a probing circuit allow one, and
+    a destination that is held as a whole none."""
+    if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
+        return 0
+    one = config.ordering is Ordering.STRICT or throttle.circuit.state is not CircuitState.CLOSED
+    return 1 if one else throttle.width
+
+
+def drained_in_s(pending: int, rates: Rates) -> float | None:
+    """Return when what waits will have been worked off at these rates. None: nothing waits, or as much
+    arrives as goes."""
+    surplus_per_s = rates.delivered_per_s - rates.arrivals_per_s
+    return pending / surplus_per_s if pending and surplus_per_s > 0 else None
 
 
 ROOM = 2.0  # square roots of the load on top of it

@@ -318,6 +318,10 @@ async def test_health_is_shown_whole(api: Caller, house: House) -> None:
             uncommitted=0,
             concurrency=3,
             suggested_concurrency=7,
+            effective_concurrency=1,
+            arrivals_per_s=0.128,
+            delivered_per_s=12.999,
+            drained_in_s=70.7,
             oldest_pending_s=7.5,
             hold=None,
         ),
@@ -330,6 +334,10 @@ async def test_health_is_shown_whole(api: Caller, house: House) -> None:
     }
     assert failing["queue"]["oldestPendingSeconds"] == 7.5
     assert failing["queue"]["suggestedConcurrency"] == 7
+    assert failing["queue"]["effectiveConcurrency"] == 1
+    assert failing["queue"]["arrivalsPerSecond"] == 0.12
+    assert failing["queue"]["deliveredPerSecond"] == 12.99
+    assert failing["queue"]["drainSeconds"] == 70
     assert failing["actor"]["state"] == "AT_REST"
     house.directory.report = RESTING
     await api("POST", f"{path}/disable")

@@ -138,6 +138,16 @@ class Queue(TypedDict):
     # The least that keeps up with the busiest ten seconds of the last five minutes, by Little's
     # law; null after fewer than 20 attempts.
     suggestedConcurrency: int | None
+    # How many attempts may be in flight: 1 with ordering STRICT and while the circuit probes, 0
+    # while the destination is disabled.
+    effectiveConcurrency: int
+    # Over the last minute.
+    arrivalsPerSecond: float
+    # Over the last minute.
+    deliveredPerSecond: float
+    # Until what waits has been worked off at these rates; null where nothing waits, or as much
+    # arrives as is delivered.
+    drainSeconds: float | None
     oldestPendingSeconds: float | None
 
 
