@@ -12,7 +12,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from engine.core.destination import MOST_CONCURRENCY
-from engine.model.addresses import check_peers, host_and_port, is_host
+from engine.model.addresses import Bound, check_peers, host_and_port, is_host
+from engine.model.egress_proxy import ProxyUrl
 from engine.model.hops import MOST as MOST_HOPS
 from engine.model.workers import Workers
 
@@ -29,7 +30,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    bind: str = Field(
+    bind: Bound = Field(
         "127.0.0.1:8080",
         description="address and port to listen on. The default accepts only this machine. [::]:8080 "
         "accepts all addresses of IPv4 and IPv6",
@@ -63,12 +64,12 @@ class Settings(BaseModel):
         (),
         description="CIDRs, comma separated, of proxies in front whose X-Forwarded-For is believed",
     )
-    operations_bind: str | None = Field(
+    operations_bind: Bound | None = Field(
         None,
         description="address and port of a second listener for /livez, /readyz, /process and "
         "/metrics. It needs no credential: keep it private. None: off",
     )
-    peer_bind: str | None = Field(
+    peer_bind: Bound | None = Field(
         None,
         description="address and port for other servers on one database. With it, a server that starts "
         "beside another one stands by and takes over when that is gone. None: it replaces the other",
@@ -80,6 +81,11 @@ class Settings(BaseModel):
         (),
         description="private networks (CIDRs, separated by commas) that Angarium can deliver to. None "
         "by default, because tenants choose the addresses",
+    )
+    egress_proxy: ProxyUrl | None = Field(
+        None,
+        description="http://user:password@host:port of a proxy (HTTP CONNECT) that all requests to "
+        "receivers go through, for static addresses. Angarium still resolves and judges addresses",
     )
     egress_ca: Path | None = Field(
         None,
@@ -349,13 +355,6 @@ class Settings(BaseModel):
         if not all(_TEMPLATE.fullmatch(name) and is_host(host) for name, _, host in pairs):
             raise ValueError("must be TEMPLATE=HOST or TEMPLATE=HOST:PORT, comma separated")
         return tuple((name, host.lower()) for name, _, host in pairs)
-
-    @field_validator("bind", "operations_bind", "peer_bind")
-    @classmethod
-    def _ishost_and_port(cls, value: str | None) -> str | None:
-        if value is not None:
-            host_and_port(value)
-        return value
 
     @model_validator(mode="after")
     def _belong_together(self) -> "Settings":

@@ -67,6 +67,16 @@ def _without_password(_: click.Context, __: click.Parameter, value: str | None) 
     return value
 
 
+def _proxy_without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Refuse a proxy's address that holds a password, for the same reason."""
+    if value is not None and _has_password(value):
+        raise SettingsTrouble(
+            "--egress-proxy holds a password, and the list of processes shows arguments to everybody."
+            f" Give the address by {PREFIX}EGRESS_PROXY, and change the password that was just given"
+        )
+    return value
+
+
 def _has_password(url: str) -> bool:
     try:
         parts = urlsplit(url)
@@ -81,6 +91,10 @@ _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
     "database_url": (
         " With a password by the variable alone: arguments are seen by all.",
         _without_password,
+    ),
+    "egress_proxy": (
+        " With a password by the variable alone: arguments are seen by all.",
+        _proxy_without_password,
     ),
 }
 

@@ -2,6 +2,9 @@
 
 import re
 from ipaddress import ip_address
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 LAST_PORT = 65_535
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
@@ -21,6 +24,14 @@ def host_and_port(text: str) -> tuple[str, int]:
     if bare != "localhost":
         ip_address(bare)  # a ValueError of its own that says so
     return bare, int(port)
+
+
+def _bound(text: str) -> str:
+    host_and_port(text)
+    return text
+
+
+Bound = Annotated[str, AfterValidator(_bound)]
 
 
 def with_port_raised(text: str, by: int) -> str:

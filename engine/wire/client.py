@@ -12,6 +12,7 @@ import trio
 from engine.core.destination import Destination
 from engine.core.records import Outcome
 from engine.core.vocabulary import DeliveryOrigin, ErrorCategory
+from engine.model.egress_proxy import EgressProxy
 from engine.model.hops import Hops
 from engine.ports import Transmission
 from engine.runtime.clock import Clock
@@ -80,6 +81,7 @@ class WireClient:
     ) -> None:
         """Called within trio. `tls` None: by the settings. `lookup` runs in threads."""
         idle = IdleConnections(timers, clock)
+        proxy = settings.egress_proxy
         limit = descriptor_limit(settings.descriptor_share_outbound)
         self._wiring = Wiring(
             reactor=reactor,
@@ -95,6 +97,7 @@ class WireClient:
             tls=tls or shared_context(settings.egress_ca),
             identities=Identities(settings.egress_ca),
             openings_destination=settings.openings_destination,
+            proxy=None if proxy is None else EgressProxy.of(proxy),
             hops=hops,
         )
         self._pools: dict[str, ExchangeQueue] = {}

@@ -18,10 +18,10 @@ from engine.core.vocabulary import ErrorCategory
 from engine.wire.egress import forbidden
 from engine.wire.failure import WireError, connection_error
 from engine.wire.head import USER_AGENT, Headers, render_head
-from engine.wire.racing import Race
 from engine.wire.resolver import Resolution
 from engine.wire.response import HEAD_LIMIT, Response, broken
 from engine.wire.tls import TlsChannel
+from engine.wire.tunnel import way_to
 from engine.wire.wiring import Wiring
 
 T = TypeVar("T")
@@ -168,7 +168,7 @@ class FetchStream:
     ) -> socket.socket:
         found = Found[socket.socket | WireError]()
         port, workspace = self._target.port, self._workspace
-        race = Race(self._wiring, addresses, port, workspace, found.put, found.put)
+        race = way_to(self._wiring, addresses, port, workspace, found.put, found.put)
         race.begin()
         try:
             with self._patience("while connecting"):

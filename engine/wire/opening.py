@@ -14,6 +14,7 @@ from engine.wire.egress import forbidden
 from engine.wire.failure import WireError, connection_error
 from engine.wire.racing import Race
 from engine.wire.resolver import Resolution, Waiter
+from engine.wire.tunnel import Tunnel, way_to
 
 if TYPE_CHECKING:
     from engine.wire.exchange import OutboundExchange
@@ -43,7 +44,7 @@ class Opening:
         self.exchange = exchange
         self._waiter: Waiter | None = None
         self._soon: Timer | None = None
-        self._race: Race | None = None
+        self._race: Race | Tunnel | None = None
         exchange.holder = self
         self._wiring.alive.openings.add(self)
 
@@ -81,7 +82,7 @@ class Opening:
             self._fail(WireError(ErrorCategory.BLOCKED_ADDRESS, words))
         else:
             wiring, port, workspace = self._wiring, self._origin.port, self._origin.workspace
-            self._race = Race(wiring, resolution, port, workspace, self._won, self._fail)
+            self._race = way_to(wiring, resolution, port, workspace, self._won, self._fail)
             if wiring.openings.take(workspace):
                 self.placed()
             else:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.core.vocabulary import ErrorCategory
+from engine.model.egress_proxy import EgressProxy
 from engine.model.hops import Hops
 from engine.runtime.clock import Clock
 from engine.runtime.reactor import Reactor
@@ -60,6 +61,7 @@ class Wiring:
     identities: Identities
     openings_destination: int  # connections of one destination that are being made at once
     deadlines: Deadlines
+    proxy: EgressProxy | None = None  # None: receivers are reached directly
     hops: Hops | None = None  # for the header of hops; None: no header
     origins: Origins = field(default_factory=Origins)
     alive: Alive = field(default_factory=Alive)
