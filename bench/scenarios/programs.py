@@ -23,6 +23,8 @@ from bench.rare import BAR_MS, rare
 from bench.reads import reads
 from bench.recovery import recovery
 from bench.replays import replay
+from bench.routing import BAR as MANY_OVER_FEW
+from bench.routing import routing
 from bench.saturation import overload, steps
 from bench.scenario import Scenario, program
 from bench.service import Figures, Receiver, Service
@@ -335,6 +337,16 @@ PROGRAMS: dict[str, Scenario] = {
                 "stepCpuMs": {"atMost": STEP_S * 1000},
             },
             minutes=5.0,
+        ),
+        Scenario(
+            "routing",
+            "the rules of an event of a new type among 1,000,000 rules, over among 1,000",
+            routing,
+            {"rules": 1_000_000, "types": 200, "rounds": 21},
+            {"rules": 2_000, "types": 10, "rounds": 2},
+            better={"ratio": "less"},
+            bars={"ratio": {"atMost": MANY_OVER_FEW}},
+            minutes=1.0,
         ),
         Scenario(
             "statements",

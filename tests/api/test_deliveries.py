@@ -294,6 +294,10 @@ async def test_health_is_shown_whole(api: Caller, house: House) -> None:
         "inFlight": 0,
         "concurrency": 3,
         "suggestedConcurrency": None,
+        "effectiveConcurrency": 3,
+        "arrivalsPerSecond": 0,
+        "deliveredPerSecond": 0,
+        "drainSeconds": None,
         "oldestPendingSeconds": None,
     }
     house.directory.report = msgspec.structs.replace(

@@ -1,0 +1,100 @@
+"""What an event's rules cost to find beside many that cannot match it: in memory, without a server.
+
+Each event type is new, so that its route is compiled. Both environments are measured in turns, so that
+what the machine does meanwhile concerns both.
+"""
+
+import gc
+import statistics
+import time
+
+from bench.checks import require
+from bench.results import Measurement
+from bench.scenario import Serve, Sizes
+from engine.core.destination import Destination
+from engine.core.vocabulary import DestinationStatus, Environment, Priority
+from engine.model.read_models import EnvironmentModel, Models, RuleModel, WorkspaceModel
+from engine.routing.router import Router
+from engine.wire.target import parse_target
+
+BAR = 1.1  # many rules over few
+HELD_FROM = 1_000_000  # rules from which the bar is held
+FEW = 1_000
+MATCHING = 10  # rules of each event type that is asked for
+TARGET = parse_target("https://receiver.example/")
+
+
+def routing(sizes: Sizes, serve: Serve | None = None) -> Measurement:
+    """Measure the look-up of new event types among few and among many rules. No server is needed."""
+    rules, types, rounds = sizes["rules"], sizes["types"], sizes["rounds"]
+    routers = {count: _router(count, types) for count in (FEW, rules)}
+    gc.collect()
+    gc.freeze()
+    took: dict[int, list[float]] = {count: [] for count in routers}
+    for number in range(rounds):
+        for count, (models, router) in list(routers.items())[:: -1 if number % 2 else 1]:
+            took[count].append(_looked_up(models, router, types))
+    gc.unfreeze()
+    few, many = (statistics.median(took[count]) * 1e6 for count in (FEW, rules))
+    ratio = round(many / few, 3)
+    figures: dict[str, float] = {"rules": rules, "ratio": ratio}
+    figures |= {"fewMicroseconds": round(few, 1), "manyMicroseconds": round(many, 1)}
+    if rules >= HELD_FROM:
+        require(ratio <= BAR, f"an event's rules cost {ratio} x among {rules}: {figures}")
+    return Measurement(figures)
+
+
+def _router(count: int, types: int) -> tuple[Models, Router]:
+    """Return a router of so many rules, of which `MATCHING` are of each type."""
+    models = Models()
+    workspace = WorkspaceModel("w", "w", "scale")
+    models.put_workspace(workspace, (EnvironmentModel(1, "w", Environment.DEVELOPMENT),))
+    for number in range(MATCHING):
+        models.put_destination(_destination(f"d{number}", None))
+        patterns = ("order.*",) if number % 2 else tuple(f"order.n{each}" for each in range(types))
+        models.put_rule(_rule(f"r{number}", f"d{number}", patterns))
+    for number in range(count - MATCHING):
+        # a tenth are a customer's, as the destinations of end-customers are
+        of = f"o{number}" if number % 10 else f"c{number}"
+        models.put_destination(_destination(of, None if number % 10 else of))
+        models.put_rule(_rule(f"x{number}", of, (f"kind{number % 5_000}.n{number}.*",)))
+    return models, Router(models)
+
+
+def _looked_up(models: Models, router: Router, types: int) -> float:
+    """Return the seconds that the route of a type takes that is not known."""
+    models.put_rule(_rule("r0", "d0", ("order.*",)))  # every route is out of date
+    began = time.perf_counter()
+    for number in range(types):
+        route = router.route(1, f"order.n{number}")
+    spent = time.perf_counter() - began
+    require(len(route.plain) == MATCHING, f"{len(route.plain)} destinations of {MATCHING}")
+    return spent / types
+
+
+def _destination(identifier: str, customer: str | None) -> Destination:
+    return Destination(
+        id=identifier,
+        environment=1,
+        workspace="w",
+        version=1,
+        status=DestinationStatus.ACTIVE,
+        name=identifier,
+        url="https://receiver.example/",
+        target=TARGET,
+        customer=customer,
+    )
+
+
+def _rule(identifier: str, destination: str, patterns: tuple[str, ...]) -> RuleModel:
+    return RuleModel(
+        id=identifier,
+        environment=1,
+        destination=destination,
+        name=identifier,
+        event_types=patterns,
+        priority=Priority.STANDARD,
+        enabled=True,
+        created_at_ms=0,
+        updated_at_ms=0,
+    )
