@@ -11,6 +11,9 @@ from random import Random
 
 MAX_FANOUT = 0xFFF
 _COUNTER_LIMIT = 0xFFF
+# While the clock is behind the last id, 14 random bits behind the counter count as well: 67 million ids
+# share a millisecond, so that ids are not ahead of the clock once it has caught up with them.
+_MORE_LIMIT = 0x3FFF
 SHARDS = 256
 
 
@@ -33,6 +36,9 @@ class Identity:
         self.last_ms = floor_ms  # the instant in the last id made, in ms since the epoch
         self._ceiling_ms = ceiling_ms  # the end of the partitions that exist
         self._counter = 0
+        self._more: int | None = (
+            None  # counts in the place of random bits, while the clock is behind
+        )
         self._prefix = ""
         # Ids need to be unique, not unguessable, and the system's generator costs a call each.
         self._bits = bits or Random(secrets.randbits(256)).getrandbits  # noqa: S311 - see above
@@ -46,13 +52,15 @@ class Identity:
         """Return a new event id (its last three hex digits are 000)."""
         self._advance()
         bits = self._bits(50)
-        return f"{self._prefix}{self._counter:03x}-{bits >> 36 | 0x8000:04x}-{bits & 0xFFFFFFFFF:09x}000"
+        high = bits >> 36 if self._more is None else self._more
+        return f"{self._prefix}{self._counter:03x}-{high | 0x8000:04x}-{bits & 0xFFFFFFFFF:09x}000"
 
     def other(self) -> str:
         """Return a new id for anything else."""
         self._advance()
         bits = self._bits(62)
-        return f"{self._prefix}{self._counter:03x}-{bits >> 48 | 0x8000:04x}-{bits & 0xFFFFFFFFFFFF:012x}"
+        high = bits >> 48 if self._more is None else self._more
+        return f"{self._prefix}{self._counter:03x}-{high | 0x8000:04x}-{bits & 0xFFFFFFFFFFFF:012x}"
 
     def _advance(self) -> None:
         now = self._wall_ns() // 1_000_000
@@ -60,13 +68,21 @@ class Identity:
             now = self._ceiling_ms - 1
         if now > self.last_ms or not self._prefix:
             self.last_ms = max(now, self.last_ms)
-            self._counter = 0
+            self._counter, self._more = 0, None
+        elif self._more is None and now < self.last_ms:
+            self.last_ms += 1  # those of this millisecond have random bits
+            self._counter, self._more = 0, 0
+        elif self._more is not None and self._more < _MORE_LIMIT:
+            self._more += 1
+            return
         elif self._counter < _COUNTER_LIMIT:
             self._counter += 1
+            self._more = None if self._more is None else 0
             return
         else:
             self.last_ms += 1
             self._counter = 0
+            self._more = None if self._more is None else 0
         stamp = f"{self.last_ms:012x}"
         self._prefix = f"{stamp[:8]}-{stamp[8:]}-7"
 
