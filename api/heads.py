@@ -15,6 +15,7 @@ from api.admission import AdmissionRefusal, Allowance
 from api.answers import headers_of, no_such_path, not_allowed, refused
 from api.call import Answer
 from api.entry import Entry, Fields, enter
+from api.portal import Portal
 from api.queries import parameters, read_query
 from api.routes import Route
 from api.routing import allowed_by_rule, allowed_of_server
@@ -42,6 +43,7 @@ class Heads:
         self._adapter = url_map.bind("")
         self._routes = {f"{route.method} {route.path}": route for route in routes}
         self._web = web_files()
+        self._portal = Portal(self._web, services.models)
         self._allowed = allowed_by_rule(routes)
         self._every = allowed_of_server(self._allowed)
 
@@ -53,7 +55,9 @@ class Heads:
         `path` is as it came, percent-encoded.
         """
         asked = method.decode("ascii")
-        page = self._web.answer(asked, path, fields, request_id)
+        page = self._web.answer(asked, path, fields, request_id) or self._portal.answer(
+            asked, path, fields, request_id
+        )
         if page is not None:
             return self._told(page, request_id)
         try:

@@ -1,4 +1,4 @@
-"""The console's files: a page that any address of the console gets, and the assets that it loads.
+"""The files of `web`: the console's page, which any address of the console gets, and the assets of pages.
 
 The files of the folder `web` are read once. Assets lie below a digest of them all, so a browser keeps
 them for good, and a new version has new addresses. Nothing here awaits.
@@ -20,22 +20,32 @@ CONSOLE = b"/console"
 ASSETS = b"/console/assets/"
 SESSIONS = b"/console/sessions"  # a route of the API
 KEPT = "public, max-age=31536000, immutable"  # a year: the address changes with the content
-# Of what a page may load: its own files and this API. What is not named is forbidden by `default-src`,
-# which `frame-ancestors`, `base-uri` and `form-action` do not fall back to.
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
-)
 _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
     ".json": "application/json",
 }
+_IMAGES = "'self' data:"
 _GZIP_LEVEL = 9  # once for each file, some 50 ms in all
 
 Fields = Sequence[tuple[bytes, bytes]]
+
+
+def policy(images: str, ancestors: str) -> str:
+    """Return the policy of a page that loads its own files and this API, and is framed by `ancestors`.
+
+    What is not named is forbidden by `default-src`, which `frame-ancestors`, `base-uri` and `form-action`
+    do not fall back to.
+    """
+    return (
+        f"default-src 'none'; script-src 'self'; style-src 'self'; img-src {images}; connect-src 'self'; "
+        f"base-uri 'none'; form-action 'none'; frame-ancestors {ancestors}; "
+        "require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
+POLICY = policy(_IMAGES, "'none'")
 
 
 class _WebFile(Struct, frozen=True):
@@ -48,7 +58,7 @@ class _WebFile(Struct, frozen=True):
 
 
 class WebFiles:
-    """The files of one folder. Without the folder there are none, and no console."""
+    """The files of one folder. Without the folder there are none, no console and no portal."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         found = {
@@ -60,17 +70,29 @@ class WebFiles:
         for name, body in found.items():
             digest.update(b"%b\0%d\0%b" % (name.encode(), len(body), body))
         self.digest = digest.hexdigest()[:16]
+        self._folder = folder
         self._assets = {
-            f"{ASSETS.decode()}{self.digest}/{name}".encode(): _file(
-                _TYPES[Path(name).suffix], body
-            )
+            f"{self.digest}/{name}".encode(): _file(_TYPES[Path(name).suffix], body)
             for name, body in found.items()
         }
-        index = folder / "console" / "index.html"
-        self._page: _WebFile | None = None
-        if index.is_file():
-            text = index.read_text().replace("{assets}", f"{ASSETS.decode()}{self.digest}")
-            self._page = _file("text/html; charset=utf-8", text.encode())
+        page = self.page("console/index.html", ASSETS)
+        self._page = None if page is None else _file("text/html; charset=utf-8", page)
+
+    def page(self, name: str, assets: bytes) -> bytes | None:
+        """Return a page whose assets are below the path `assets`; None where there is no such page."""
+        path = self._folder / name
+        if not path.is_file():
+            return None
+        return path.read_text().replace("{assets}", f"{assets.decode()}{self.digest}").encode()
+
+    def asset(self, name: bytes, fields: Fields) -> Answer | None:
+        """Return the answer with an asset, `digest/name`; None where there is none."""
+        asset = self._assets.get(name)
+        return None if asset is None else _sent(asset, fields, KEPT)
+
+    def sent(self, name: str, fields: Fields, caching: str) -> Answer:
+        """Return the answer with a file at an address that does not change with it."""
+        return _sent(self._assets[f"{self.digest}/{name}".encode()], fields, caching)
 
     def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
         """Return the answer to a request for the console; None where it asks for something else.
@@ -90,8 +112,7 @@ class WebFiles:
             return not_allowed(method, ("GET", "HEAD"), request_id)
         if not path.startswith(ASSETS):
             return _sent(page, fields, "no-cache")
-        asset = self._assets.get(path)
-        return no_such_path(request_id) if asset is None else _sent(asset, fields, KEPT)
+        return self.asset(path.removeprefix(ASSETS), fields) or no_such_path(request_id)
 
 
 @cache

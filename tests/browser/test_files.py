@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser import check
+from tests.browser.axe import AXE, AXE_SHA256
 
 WEB = Path(__file__).parents[2] / "web"
 OURS = sorted(
@@ -19,6 +20,7 @@ TEXT = re.compile(r'(?<![\w.])tn?\(\s*"((?:[^"\\]|\\.)*)"(?:,\s*"((?:[^"\\]|\\.)
 ENTRY = re.compile(r'^  "((?:[^"\\]|\\.)*)": ?$|^  "((?:[^"\\]|\\.)*)": ', re.M)
 CATALOGUE = WEB / "shared" / "i18n" / "de.js"
 LONGEST = 400
+EMBED_BYTES = 3072
 
 
 def texts() -> set[str]:
@@ -39,6 +41,14 @@ def test_vendored_files_are_the_bytes_of_the_manifest() -> None:
         if path.is_file() and path.name not in ("vendor.json", "preact.d.ts")
     }
     assert there == manifest
+
+
+def test_axe_is_the_one_that_was_reviewed() -> None:
+    assert hashlib.sha256(AXE.read_bytes()).hexdigest() == AXE_SHA256
+
+
+def test_the_script_that_hosts_load_is_small() -> None:
+    assert len((WEB / "portal" / "embed.js").read_bytes()) <= EMBED_BYTES
 
 
 def test_every_text_is_in_the_german_catalogue() -> None:

@@ -1,6 +1,6 @@
 /** The console's session: an API key or a login code, exchanged once for a token that lives in this tab. */
 import { computed, signal } from "../vendor/preact.js";
-import { Api } from "../shared/api.js";
+import { Api, use } from "../shared/api.js";
 import { address } from "../shared/router.js";
 
 const STORED = "angarium.session";
@@ -35,6 +35,8 @@ export function segment(name) {
 export function at(path = "") {
   return `/console/${segment()}${path}`;
 }
+
+use({ name: "Angarium", api, at, may: () => writes.value, whole: true });
 
 const tabs = new BroadcastChannel("angarium.session");
 tabs.onmessage = ({ data }) => {

@@ -1,4 +1,4 @@
-/** The client of the HTTP API. It gives JSON, exact text, or an ApiError, and keeps nothing but the token. */
+/** The client of the HTTP API, and which application asks it. It gives JSON, exact text, or an ApiError, and keeps nothing. */
 
 /** An answer that refuses, or no answer (status 0). */
 export class ApiError extends Error {
@@ -105,4 +105,31 @@ export class Api {
       waits ? Math.max(1, after || 2) : null,
     );
   }
+}
+
+// What shared pages need of the application that shows them: its client, its addresses, the reader's rights.
+
+/**
+ * @typedef {"createDestinations" | "editDestinations" | "switchDestinations" | "archiveDestinations" | "testDestinations" |
+ *   "editHeaders" | "editDeliveryOptions" | "rotateSecrets" | "manageRules" | "manageTransforms" | "retryDeliveries" |
+ *   "discardDeliveries" | "replay" | "viewPayloads"} Ability
+ * @typedef {{name: string, api: Api, at: (path?: string) => string, may: (ability: Ability) => boolean,
+ *   whole: boolean}} App `at`: the address of a page; `may` reads a signal, so that pages are drawn anew; `whole`: True in
+ *   the console, which has pages of everything and sees every customer
+ */
+
+/** @type {Api} */
+export let api;
+/** @type {App["at"]} */
+export let at;
+/** @type {App["may"]} */
+export let may;
+/** @type {boolean} */
+export let whole;
+/** @type {string} */
+export let title;
+
+/** Say which application this is, once, before a page is drawn. @param {App} app */
+export function use(app) {
+  ({ api, at, may, whole, name: title } = app);
 }

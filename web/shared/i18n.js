@@ -11,10 +11,14 @@ export const locale = signal("en");
 /** The language with the reader's region where the browser knows it: British times are not American ones. */
 export const region = computed(() => navigator.languages.find((each) => each.startsWith(locale.value)) ?? locale.value);
 
-/** Use a language; its catalogue is loaded once. Unknown languages mean English. @param {string} wanted */
-export async function useLocale(wanted) {
+/**
+ * Use a language; its catalogue is loaded once. Unknown languages mean English.
+ * @param {string} wanted @param {Record<string, Record<string, string>>} [own] words of the application, by language
+ */
+export async function useLocale(wanted, own = {}) {
   const found = LOCALES.includes(wanted.slice(0, 2)) ? wanted.slice(0, 2) : "en";
-  catalogue = found === "en" ? {} : (await import(`./i18n/${found}.js`)).default;
+  const texts = found === "en" ? {} : (await import(`./i18n/${found}.js`)).default;
+  catalogue = { ...texts, ...own[found] };
   document.documentElement.lang = found;
   locale.value = found;
 }

@@ -9,10 +9,10 @@ import { asked, clear, Filters } from "../../shared/ui/filters.js";
 import { Ident } from "../../shared/ui/ident.js";
 import { Moment } from "../../shared/ui/moment.js";
 import { More } from "../../shared/ui/more.js";
-import { Head } from "../head.js";
-import { useNames } from "../names.js";
+import { Head } from "../../shared/head.js";
+import { useNames } from "../../shared/names.js";
 import { api, at } from "../session.js";
-import { zoned } from "./deliveries.js";
+import { zoned } from "../../shared/pages/deliveries.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [

@@ -16,8 +16,8 @@ import { Spark, State } from "../../shared/ui/state.js";
 import { More } from "../../shared/ui/more.js";
 import { Table } from "../../shared/ui/table.js";
 import { say } from "../../shared/ui/toasts.js";
-import { Head } from "../head.js";
-import { Hold } from "../parts/holds.js";
+import { Head } from "../../shared/head.js";
+import { Hold } from "../../shared/parts/holds.js";
 
 const STATES = [
   "HEALTHY",

@@ -9,10 +9,10 @@ import { Ident } from "../../shared/ui/ident.js";
 import { More } from "../../shared/ui/more.js";
 import { Table } from "../../shared/ui/table.js";
 import { say } from "../../shared/ui/toasts.js";
-import { act, Button } from "../act.js";
-import { Head } from "../head.js";
+import { act, Button } from "../../shared/act.js";
+import { Head } from "../../shared/head.js";
 import { api, at, writes } from "../session.js";
-import { columns } from "./destinations.js";
+import { columns } from "../../shared/pages/destinations.js";
 
 /** @returns {[string, string][]} */
 const limits = () => [

@@ -7,7 +7,7 @@ import { asked, clear, Filters } from "../../shared/ui/filters.js";
 import { Moment } from "../../shared/ui/moment.js";
 import { More } from "../../shared/ui/more.js";
 import { Table } from "../../shared/ui/table.js";
-import { Head } from "../head.js";
+import { Head } from "../../shared/head.js";
 import { api, at } from "../session.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */

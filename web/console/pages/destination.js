@@ -8,13 +8,13 @@ import { Failure } from "../../shared/ui/failure.js";
 import { Ident } from "../../shared/ui/ident.js";
 import { State } from "../../shared/ui/state.js";
 import { Tabs } from "../../shared/ui/tabs.js";
-import { Head } from "../head.js";
+import { Head } from "../../shared/head.js";
 import { Analytics } from "../parts/destination/analytics.js";
 import { Lanes } from "../parts/destination/lanes.js";
 import { Live } from "../parts/destination/live.js";
-import { Settings } from "../parts/destination/settings.js";
+import { Settings } from "../../shared/parts/destination/settings.js";
 import { RulesOf } from "../parts/destination/rules.js";
-import { Switches } from "../parts/destination/switches.js";
+import { Switches } from "../../shared/parts/destination/switches.js";
 import { api, at } from "../session.js";
 
 /** @type {Record<string, any>} */

@@ -12,12 +12,12 @@ import { Moment } from "../../shared/ui/moment.js";
 import { More } from "../../shared/ui/more.js";
 import { Table } from "../../shared/ui/table.js";
 import { Tabs } from "../../shared/ui/tabs.js";
-import { Head } from "../head.js";
-import { DestinationName, useNames } from "../names.js";
-import { columns, link } from "../parts/deliveries.js";
+import { Head } from "../../shared/head.js";
+import { DestinationName, useNames } from "../../shared/names.js";
+import { columns, link } from "../../shared/parts/deliveries.js";
 import { Triage } from "../parts/triage.js";
 import { api, at, writes } from "../session.js";
-import { zoned } from "./deliveries.js";
+import { zoned } from "../../shared/pages/deliveries.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [

@@ -11,11 +11,11 @@ import { asked, clear, Filters } from "../../shared/ui/filters.js";
 import { Moment } from "../../shared/ui/moment.js";
 import { More } from "../../shared/ui/more.js";
 import { Table } from "../../shared/ui/table.js";
-import { Head } from "../head.js";
-import { Fresh } from "../parts/deliveries.js";
+import { Head } from "../../shared/head.js";
+import { Fresh } from "../../shared/parts/deliveries.js";
 import { Sending } from "../parts/sending.js";
 import { api, at, writes } from "../session.js";
-import { DEEPER, zoned } from "./deliveries.js";
+import { DEEPER, zoned } from "../../shared/pages/deliveries.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [

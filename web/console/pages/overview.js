@@ -6,7 +6,7 @@ import { lazily, useResource } from "../../shared/resource.js";
 import { useStream } from "../../shared/stream.js";
 import { Spark, State } from "../../shared/ui/state.js";
 import { Table } from "../../shared/ui/table.js";
-import { Head } from "../head.js";
+import { Head } from "../../shared/head.js";
 import { api, at, environment } from "../session.js";
 
 // Modules that the first view does without.

@@ -9,10 +9,10 @@ import { Failure } from "../../shared/ui/failure.js";
 import { asked, Filters } from "../../shared/ui/filters.js";
 import { State } from "../../shared/ui/state.js";
 import { More } from "../../shared/ui/more.js";
-import { Head } from "../head.js";
+import { Head } from "../../shared/head.js";
 import { Concurrency } from "../parts/concurrency.js";
 import { Course, Courses } from "../parts/course.js";
-import { Hold } from "../parts/holds.js";
+import { Hold } from "../../shared/parts/holds.js";
 import { api, at } from "../session.js";
 
 const filters = () => [

@@ -9,9 +9,9 @@ import { Failure } from "../../shared/ui/failure.js";
 import { Ident } from "../../shared/ui/ident.js";
 import { Moment } from "../../shared/ui/moment.js";
 import { State } from "../../shared/ui/state.js";
-import { act, Button } from "../act.js";
-import { Head } from "../head.js";
-import { DestinationName, useNames } from "../names.js";
+import { act, Button } from "../../shared/act.js";
+import { Head } from "../../shared/head.js";
+import { DestinationName, useNames } from "../../shared/names.js";
 import { api, at, writes } from "../session.js";
 import { done, Selection } from "./replays.js";
 

@@ -11,9 +11,9 @@ import { Moment } from "../../shared/ui/moment.js";
 import { State } from "../../shared/ui/state.js";
 import { More } from "../../shared/ui/more.js";
 import { Table } from "../../shared/ui/table.js";
-import { Head } from "../head.js";
-import { DestinationName, useNames } from "../names.js";
-import { Replaying } from "../parts/replaying.js";
+import { Head } from "../../shared/head.js";
+import { DestinationName, useNames } from "../../shared/names.js";
+import { Replaying } from "../../shared/parts/replaying.js";
 import { api, at, writes } from "../session.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */

@@ -12,8 +12,8 @@ import { Moment } from "../../shared/ui/moment.js";
 import { Payload } from "../../shared/ui/payload.js";
 import { State } from "../../shared/ui/state.js";
 import { say } from "../../shared/ui/toasts.js";
-import { act, Button } from "../act.js";
-import { Head } from "../head.js";
+import { act, Button } from "../../shared/act.js";
+import { Head } from "../../shared/head.js";
 import { api, at, writes } from "../session.js";
 
 /** @param {any} schema */

@@ -13,7 +13,7 @@ import { Payload } from "../../shared/ui/payload.js";
 import { State } from "../../shared/ui/state.js";
 import { More } from "../../shared/ui/more.js";
 import { Table } from "../../shared/ui/table.js";
-import { Head } from "../head.js";
+import { Head } from "../../shared/head.js";
 import { api, at, writes } from "../session.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */

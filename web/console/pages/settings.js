@@ -3,7 +3,7 @@ import { h, html } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { Tabs } from "../../shared/ui/tabs.js";
 import { query } from "../../shared/router.js";
-import { Head } from "../head.js";
+import { Head } from "../../shared/head.js";
 import { Browser } from "../parts/settings/browser.js";
 import { Keys } from "../parts/settings/keys.js";
 import { Portal } from "../parts/settings/portal.js";

@@ -1,7 +1,7 @@
 /** The concurrency of a destination: a slider, its number, what the service suggests, and undo. */
 import { html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
-import { act } from "../act.js";
+import { act } from "../../shared/act.js";
 import { api, writes } from "../session.js";
 
 const STEPS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256];

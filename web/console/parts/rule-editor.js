@@ -6,10 +6,10 @@ import { Dialog } from "../../shared/ui/dialog.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Field } from "../../shared/ui/field.js";
 import { say } from "../../shared/ui/toasts.js";
-import { act, Button } from "../act.js";
-import { useNames } from "../names.js";
+import { act, Button } from "../../shared/act.js";
+import { useNames } from "../../shared/names.js";
 import { api, writes } from "../session.js";
-import { patterns } from "./creation.js";
+import { patterns } from "../../shared/parts/creation.js";
 import { Verdicts } from "./whynot.js";
 
 /** @param {{draft: any}} props a rule as it would be saved */

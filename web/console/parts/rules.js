@@ -4,7 +4,7 @@ import { words } from "../../shared/format.js";
 import { number, t } from "../../shared/i18n.js";
 import { Moment } from "../../shared/ui/moment.js";
 import { State } from "../../shared/ui/state.js";
-import { DestinationName } from "../names.js";
+import { DestinationName } from "../../shared/names.js";
 
 /** @param {{destination?: boolean}} [shown] @returns {import("../../shared/ui/table.js").Column<any>[]} */
 export function columns({ destination = true } = {}) {

@@ -4,7 +4,7 @@ import { number, t, tn } from "../../shared/i18n.js";
 import { useStream } from "../../shared/stream.js";
 import { Field } from "../../shared/ui/field.js";
 import { State } from "../../shared/ui/state.js";
-import { act, Button } from "../act.js";
+import { act, Button } from "../../shared/act.js";
 import { api } from "../session.js";
 
 const FEW = 10;

@@ -9,7 +9,7 @@ import { State } from "../../../shared/ui/state.js";
 import { More } from "../../../shared/ui/more.js";
 import { Table } from "../../../shared/ui/table.js";
 import { api, at } from "../../session.js";
-import { Problem, stateOf } from "../deliveries.js";
+import { Problem, stateOf } from "../../../shared/parts/deliveries.js";
 
 /** @type {() => import("../../../shared/ui/table.js").Column<any>[]} */
 const columns = () => [

@@ -10,12 +10,12 @@ import { Moment } from "../../../shared/ui/moment.js";
 import { State } from "../../../shared/ui/state.js";
 import { More } from "../../../shared/ui/more.js";
 import { Table } from "../../../shared/ui/table.js";
-import { act, Button } from "../../act.js";
+import { act, Button } from "../../../shared/act.js";
 import { api, at, writes } from "../../session.js";
 import { Concurrency } from "../concurrency.js";
 import { Course, Courses } from "../course.js";
-import { columns, link, merged } from "../deliveries.js";
-import { Hold } from "../holds.js";
+import { columns, link, merged } from "../../../shared/parts/deliveries.js";
+import { Hold } from "../../../shared/parts/holds.js";
 
 /** @param {{name: string, children?: any}} props */
 function Figure({ name, children }) {

@@ -11,7 +11,7 @@ import { Copy } from "../../../shared/ui/ident.js";
 import { Moment } from "../../../shared/ui/moment.js";
 import { More } from "../../../shared/ui/more.js";
 import { Table } from "../../../shared/ui/table.js";
-import { act, Button } from "../../act.js";
+import { act, Button } from "../../../shared/act.js";
 import { api, environment, writes } from "../../session.js";
 
 /** @param {{title: string, secret: string, close: () => void}} props */

@@ -1,7 +1,7 @@
 /** What holds a destination back, in words, with its end. */
 import { h, html } from "../../vendor/preact.js";
-import { t } from "../../shared/i18n.js";
-import { now, Until } from "../../shared/ui/moment.js";
+import { t } from "../i18n.js";
+import { now, Until } from "../ui/moment.js";
 
 /** @returns {Record<string, string>} */
 const reasons = () => ({
@@ -16,5 +16,5 @@ const reasons = () => ({
 export function Hold({ hold }) {
   if (!hold) return null;
   const until = hold.until && new Date(hold.until).getTime() > now.value ? hold.until : null;
-  return html`<span class="tag tone-warn">${reasons()[hold.reason] ?? hold.reason}${until && html` ${t("in")} ${h(Until, { until })}`}</span>`;
+  return html`<span class="tag tone-warn" title=${reasons()[hold.reason] ?? hold.reason}>${reasons()[hold.reason] ?? hold.reason}${until && html` ${t("in")} ${h(Until, { until })}`}</span>`;
 }

@@ -1,27 +1,27 @@
 /** The destinations: find one, compare them, the ones in trouble first; make another. */
 import { h, html } from "../../vendor/preact.js";
-import { compact, duration, percent } from "../../shared/format.js";
-import { number, t } from "../../shared/i18n.js";
-import { usePages } from "../../shared/resource.js";
-import { query, setQuery } from "../../shared/router.js";
-import { useStream } from "../../shared/stream.js";
-import { Empty } from "../../shared/ui/empty.js";
-import { asked, clear, Filters } from "../../shared/ui/filters.js";
-import { Spark, State } from "../../shared/ui/state.js";
-import { More } from "../../shared/ui/more.js";
-import { Table } from "../../shared/ui/table.js";
+import { compact, duration, percent } from "../format.js";
+import { number, t } from "../i18n.js";
+import { usePages } from "../resource.js";
+import { query, setQuery } from "../router.js";
+import { useStream } from "../stream.js";
+import { Empty } from "../ui/empty.js";
+import { asked, clear, Filters } from "../ui/filters.js";
+import { Spark, State } from "../ui/state.js";
+import { More } from "../ui/more.js";
+import { Table } from "../ui/table.js";
 import { Head } from "../head.js";
 import { Creation } from "../parts/creation.js";
 import { Hold } from "../parts/holds.js";
-import { api, at, writes } from "../session.js";
+import { api, at, may, whole } from "../api.js";
 
 const filters = () => [
   { name: "name", label: t("Name"), placeholder: t("Part of a name") },
   { name: "state", label: t("State"), options: ["FAILING", "DEGRADED", "HEALTHY", "IDLE", "DISABLED"] },
-  { name: "customerExternalId", label: t("Customer") },
+  ...(whole ? [{ name: "customerExternalId", label: t("Customer") }] : []),
 ];
 
-/** @type {() => import("../../shared/ui/table.js").Column<any>[]} */
+/** @type {() => import("../ui/table.js").Column<any>[]} */
 export const columns = () => [
   {
     title: t("Destination"),
@@ -114,13 +114,13 @@ export function Page() {
     : h(
         Empty,
         { title: t("A destination is where events are delivered to.") },
-        writes.value &&
+        may("createDestinations") &&
           html`<button type="button" class="button primary" onClick=${() => setQuery({ new: "1" })}>${t("New destination")}</button>`,
       );
   return html`${h(
     Head,
     { title: t("Destinations"), live: true },
-    writes.value &&
+    may("createDestinations") &&
       html`<button type="button" class="button primary" data-key="n" onClick=${() => setQuery({ new: "1" })}>${t("New destination")}</button>`,
   )}
     ${h(Filters, { filters: filters() })}
@@ -142,7 +142,7 @@ export function Page() {
     </section>
     ${
       making &&
-      writes.value &&
+      may("createDestinations") &&
       h(Creation, {
         close: () => {
           setQuery({ new: null });

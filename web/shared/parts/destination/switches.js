@@ -1,13 +1,13 @@
 /** What can be done to a destination as a whole: test, switch, archive. */
 import { h, html, useState } from "../../../vendor/preact.js";
-import { duration, words } from "../../../shared/format.js";
-import { t } from "../../../shared/i18n.js";
-import { Dialog } from "../../../shared/ui/dialog.js";
-import { Payload } from "../../../shared/ui/payload.js";
-import { State } from "../../../shared/ui/state.js";
+import { duration, words } from "../../format.js";
+import { t } from "../../i18n.js";
+import { Dialog } from "../../ui/dialog.js";
+import { Payload } from "../../ui/payload.js";
+import { State } from "../../ui/state.js";
 import { act, Button } from "../../act.js";
 import { forgetNames } from "../../names.js";
-import { api, at, writes } from "../../session.js";
+import { api, at, may } from "../../api.js";
 
 /** What the receiver answered to a sample. @param {{result: any, close: () => void}} props */
 function Tried({ result, close }) {
@@ -48,7 +48,7 @@ function Archiving({ destination, close, done }) {
 export function Switches({ destination, changed }) {
   const [result, setResult] = useState(/** @type {any} */ (null));
   const [asks, setAsks] = useState(false);
-  if (!writes.value || destination.status === "ARCHIVED") return null;
+  if (destination.status === "ARCHIVED") return null;
   const path = `/destinations/${destination.id}`;
   const active = destination.status === "ACTIVE";
   const test = async () => setResult(await act(() => api.post(`${path}/test`)));
@@ -59,9 +59,9 @@ export function Switches({ destination, changed }) {
     );
     if (next) changed(next);
   };
-  return html`${h(Button, { act: test }, t("Send a sample"))}
-    ${h(Button, { act: turn }, active ? t("Switch off") : t("Switch on"))}
-    ${h(Button, { act: async () => setAsks(true), kind: "danger" }, t("Archive"))}
+  return html`${may("testDestinations") && h(Button, { act: test }, t("Send a sample"))}
+    ${may("switchDestinations") && h(Button, { act: turn }, active ? t("Switch off") : t("Switch on"))}
+    ${may("archiveDestinations") && h(Button, { act: async () => setAsks(true), kind: "danger" }, t("Archive"))}
     ${result && h(Tried, { result, close: () => setResult(null) })}
     ${asks && h(Archiving, { destination, close: () => setAsks(false), done: changed })}`;
 }

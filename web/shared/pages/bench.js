@@ -1,18 +1,18 @@
 /** The transform bench: a script beside five recent real events, and what it makes of each. It is published after a run without failure. */
 import { h, html, useEffect, useState } from "../../vendor/preact.js";
-import { duration } from "../../shared/format.js";
-import { t, tn } from "../../shared/i18n.js";
-import { usePages, useResource } from "../../shared/resource.js";
-import { Difference } from "../../shared/ui/difference.js";
-import { Empty, Skeleton } from "../../shared/ui/empty.js";
-import { Failure } from "../../shared/ui/failure.js";
-import { Field } from "../../shared/ui/field.js";
-import { Moment } from "../../shared/ui/moment.js";
-import { Payload } from "../../shared/ui/payload.js";
-import { State } from "../../shared/ui/state.js";
+import { duration } from "../format.js";
+import { t, tn } from "../i18n.js";
+import { usePages, useResource } from "../resource.js";
+import { Difference } from "../ui/difference.js";
+import { Empty, Skeleton } from "../ui/empty.js";
+import { Failure } from "../ui/failure.js";
+import { Field } from "../ui/field.js";
+import { Moment } from "../ui/moment.js";
+import { Payload } from "../ui/payload.js";
+import { State } from "../ui/state.js";
 import { act, Button } from "../act.js";
 import { Head } from "../head.js";
-import { api, at, writes } from "../session.js";
+import { api, at, may, whole } from "../api.js";
 
 const EVENTS = 5;
 const BLANK = "function transform(event) {\n  return event;\n}\n";
@@ -99,13 +99,13 @@ export function Page({ id }) {
     Head,
     { title: t("Transform bench"), up },
     live &&
-      writes.value &&
+      may("manageTransforms") &&
       h(
         Button,
         { act: () => turn(live, "unpublish", t("No script runs now.")) },
         t("Take version {n} back", { n: live.version }),
       ),
-    writes.value &&
+    may("manageTransforms") &&
       h(
         Button,
         {
@@ -118,7 +118,7 @@ export function Page({ id }) {
   )}
     <div class="halves bench"><section class="panel"><header><h2>${t("Script")}</h2>
         <span class="row">${saved && !changed ? h(State, { name: saved.status, word: t("Version {n}", { n: saved.version }) }) : html`<span class="quiet">${t("changed")}</span>`}
-        ${writes.value && h(Button, { act: run, keys: "r" }, changed ? t("Save and run") : t("Run"))}</span></header>
+        ${may("manageTransforms") && h(Button, { act: run, keys: "r" }, changed ? t("Save and run") : t("Run"))}</span></header>
       <div class="inside stack">${h(Field, {
         label: t("JavaScript: function transform(event)"),
         area: true,
@@ -129,7 +129,7 @@ export function Page({ id }) {
         },
       })}
         ${error && h(Failure, { error })}
-        ${!green && writes.value && html`<p class="quiet">${t("It can be published after a run that every event passes.")}</p>`}</div>
+        ${!green && may("manageTransforms") && html`<p class="quiet">${t("It can be published after a run that every event passes.")}</p>`}</div>
       ${
         scripts.items.length > 0 &&
         html`<ul class="rules">${scripts.items.slice(0, 8).map(
@@ -149,7 +149,7 @@ export function Page({ id }) {
           ? h(
               Empty,
               { title: t("This destination got no event yet.") },
-              html`<a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`,
+              whole && html`<a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`,
             )
           : events.map((/** @type {any} */ event) => h(Result, { key: event.id, event, result: results[event.id] }))
       }</section></div>`;

@@ -1,18 +1,18 @@
 /** The deliveries: narrow them down, watch them, open one, act on the picked ones. */
 import { h, html, useEffect, useState } from "../../vendor/preact.js";
-import { t, tn } from "../../shared/i18n.js";
-import { usePages } from "../../shared/resource.js";
-import { query } from "../../shared/router.js";
-import { useStream } from "../../shared/stream.js";
-import { Empty } from "../../shared/ui/empty.js";
-import { asked, clear, Filters } from "../../shared/ui/filters.js";
-import { More } from "../../shared/ui/more.js";
-import { Table } from "../../shared/ui/table.js";
+import { t, tn } from "../i18n.js";
+import { usePages } from "../resource.js";
+import { query } from "../router.js";
+import { useStream } from "../stream.js";
+import { Empty } from "../ui/empty.js";
+import { asked, clear, Filters } from "../ui/filters.js";
+import { More } from "../ui/more.js";
+import { Table } from "../ui/table.js";
 import { act, Button } from "../act.js";
 import { Head } from "../head.js";
 import { useNames } from "../names.js";
 import { columns, Fresh, link, merged } from "../parts/deliveries.js";
-import { api, at, writes } from "../session.js";
+import { api, at, may, whole } from "../api.js";
 
 /** A search that goes on looks at as many rows in a request as the API allows. */
 export const DEEPER = { examine: 20_000 };
@@ -32,7 +32,7 @@ const CATEGORIES = [
   "INTERNAL",
 ];
 
-/** @returns {import("../../shared/ui/filters.js").Filter[]} */
+/** @returns {import("../ui/filters.js").Filter[]} */
 const filters = () => [
   {
     name: "status",
@@ -41,7 +41,7 @@ const filters = () => [
   },
   { name: "errorCategory", label: t("Last error"), options: CATEGORIES },
   { name: "eventType", label: t("Event type") },
-  { name: "customerExternalId", label: t("Customer"), rare: true },
+  ...(whole ? [{ name: "customerExternalId", label: t("Customer"), rare: true }] : []),
   { name: "responseStatus", label: t("Answer"), placeholder: "500", rare: true },
   { name: "destinationId", label: t("Destination"), placeholder: t("Id") },
   { name: "originKind", label: t("Origin"), options: ["NORMAL", "REPLAY", "INSPECTION"], rare: true },
@@ -75,9 +75,9 @@ function Bulk({ picked, rows, done }) {
     if (job) done();
   };
   return html`<div class="bulk" role="group" aria-label=${t("Picked")}><strong>${tn("{n} picked", "{n} picked", picked.size)}</strong>
-    ${waiting.length > 0 && h(Button, { act: () => each("retry"), keys: "r" }, tn("Send {n} now", "Send {n} now", waiting.length))}
-    ${waiting.length > 0 && h(Button, { act: () => each("cancel"), kind: "danger" }, tn("Cancel {n}", "Cancel {n}", waiting.length))}
-    ${ended.length > 0 && h(Button, { act: replay }, tn("Replay {n}", "Replay {n}", ended.length))}
+    ${may("retryDeliveries") && waiting.length > 0 && h(Button, { act: () => each("retry"), keys: "r" }, tn("Send {n} now", "Send {n} now", waiting.length))}
+    ${may("discardDeliveries") && waiting.length > 0 && h(Button, { act: () => each("cancel"), kind: "danger" }, tn("Cancel {n}", "Cancel {n}", waiting.length))}
+    ${may("replay") && ended.length > 0 && h(Button, { act: replay }, tn("Replay {n}", "Replay {n}", ended.length))}
     <button type="button" class="button bare" onClick=${done}>${t("Pick none")}</button></div>`;
 }
 
@@ -129,7 +129,7 @@ export function Page() {
         Empty,
         { title: t("Nothing was delivered yet.") },
         html`<p class="quiet">${t("An event that a routing rule matches makes a delivery for each destination.")}</p>
-      <a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`,
+      ${whole && html`<a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`}`,
       );
   return html`${h(Head, { title: t("Deliveries"), live: true })}
     ${h(Filters, { filters: filters() }, h(Fresh, { count: fresh, show: reload }))}
@@ -156,7 +156,7 @@ export function Page() {
         id: (row) => row.id,
         href: link,
         skeleton: 18,
-        ...(writes.value ? { picked, pick } : {}),
+        ...(may("retryDeliveries") || may("replay") ? { picked, pick } : {}),
       })}
       ${h(More, { list: found })}
     </section>`;

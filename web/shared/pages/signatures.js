@@ -1,14 +1,14 @@
 /** The signature checker: paste what a receiver got, and it names the mistake. The secret never leaves the page. */
 import { h, html, useState } from "../../vendor/preact.js";
-import { t } from "../../shared/i18n.js";
-import { query } from "../../shared/router.js";
-import { check, parseHeaders } from "../../shared/signature.js";
-import { Field } from "../../shared/ui/field.js";
-import { State } from "../../shared/ui/state.js";
+import { t } from "../i18n.js";
+import { query } from "../router.js";
+import { check, parseHeaders } from "../signature.js";
+import { Field } from "../ui/field.js";
+import { State } from "../ui/state.js";
 import { Head } from "../head.js";
-import { api } from "../session.js";
+import { api } from "../api.js";
 
-/** @param {import("../../shared/signature.js").Verdict} verdict @returns {[string, string]} what is so, what to do */
+/** @param {import("../signature.js").Verdict} verdict @returns {[string, string]} what is so, what to do */
 function told({ kind, detail }) {
   switch (kind) {
     case "valid":

@@ -1,12 +1,12 @@
 /** Why a delivery waits: every gate that it has not passed, with its end. */
 import { h, html, useEffect } from "../../vendor/preact.js";
-import { words } from "../../shared/format.js";
-import { t, tn } from "../../shared/i18n.js";
-import { useResource } from "../../shared/resource.js";
-import { Failure } from "../../shared/ui/failure.js";
-import { Ident } from "../../shared/ui/ident.js";
-import { Until } from "../../shared/ui/moment.js";
-import { api, at } from "../session.js";
+import { words } from "../format.js";
+import { t, tn } from "../i18n.js";
+import { useResource } from "../resource.js";
+import { Failure } from "../ui/failure.js";
+import { Ident } from "../ui/ident.js";
+import { Until } from "../ui/moment.js";
+import { api, at } from "../api.js";
 
 /** @param {{id: string, seen: string}} props `seen`: changes when the delivery did */
 export function Waits({ id, seen }) {

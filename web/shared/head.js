@@ -1,14 +1,14 @@
 /** The head of a page: where it lies, its title, how it is fed, its actions. */
 import { h, html, useEffect } from "../vendor/preact.js";
-import { t } from "../shared/i18n.js";
-import { feed, paused } from "../shared/stream.js";
-import { FeedState } from "../shared/ui/state.js";
-import { at } from "./session.js";
+import { t } from "./i18n.js";
+import { feed, paused } from "./stream.js";
+import { FeedState } from "./ui/state.js";
+import { at, title as product } from "./api.js";
 
 /** @param {{title: any, name?: string, up?: [string, string], live?: boolean, children?: any}} props `up`: path and title of the list above */
 export function Head({ title, name, up, live, children }) {
   useEffect(() => {
-    document.title = `${name ?? title} · Angarium`;
+    document.title = `${name ?? title} · ${product}`;
   }, [name, title]);
   return html`<header>
     <div>${up && html`<p class="crumbs"><a data-up href=${at(up[0])}>${up[1]}</a></p>`}<h1>${title}</h1></div>

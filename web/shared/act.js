@@ -1,12 +1,12 @@
 /** What a reader does to the service: it is told when it is done, and why when it is refused. */
 import { html, useState } from "../vendor/preact.js";
-import { t } from "../shared/i18n.js";
-import { say } from "../shared/ui/toasts.js";
+import { t } from "./i18n.js";
+import { say } from "./ui/toasts.js";
 
 /**
  * Do something and tell of it. Returns what it answered, or null where it was refused.
  * @template T @param {() => Promise<T>} work @param {string} [done]
- * @param {import("../shared/ui/toasts.js").Toast["action"]} [action] such as a way to undo it
+ * @param {import("./ui/toasts.js").Toast["action"]} [action] such as a way to undo it
  * @returns {Promise<T | null>}
  */
 export async function act(work, done, action) {
@@ -15,7 +15,7 @@ export async function act(work, done, action) {
     if (done) say(done, { action });
     return answer ?? /** @type {any} */ (true);
   } catch (error) {
-    const { status, message } = /** @type {import("../shared/api.js").ApiError} */ (error);
+    const { status, message } = /** @type {import("./api.js").ApiError} */ (error);
     if (status === undefined) throw error;
     say(status === 0 ? t("The server does not answer.") : message || t("Something went wrong."), { tone: "bad" });
     return null;

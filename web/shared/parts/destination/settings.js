@@ -1,13 +1,16 @@
 /** The settings of a destination, and its signing secret. */
 import { h, html, useState } from "../../../vendor/preact.js";
-import { t } from "../../../shared/i18n.js";
-import { Failure } from "../../../shared/ui/failure.js";
-import { Field } from "../../../shared/ui/field.js";
-import { Copy } from "../../../shared/ui/ident.js";
-import { say } from "../../../shared/ui/toasts.js";
+import { t } from "../../i18n.js";
+import { Failure } from "../../ui/failure.js";
+import { Field } from "../../ui/field.js";
+import { Copy } from "../../ui/ident.js";
+import { say } from "../../ui/toasts.js";
 import { act, Button } from "../../act.js";
 import { forgetNames } from "../../names.js";
-import { api, writes } from "../../session.js";
+import { api, may as mayDo, whole } from "../../api.js";
+
+/** The console shows a reader what it may not change; the portal leaves it out. @param {import("../../api.js").Ability} ability */
+const may = (ability) => whole || mayDo(ability);
 
 /** Headers as lines of `name: value`. @param {Record<string, string>} headers */
 const lines = (headers) =>
@@ -78,7 +81,7 @@ function Secret({ destination }) {
     );
     if (next?.secret) setSecret(next.secret);
   };
-  return html`<section class="panel"><header><h2>${t("Signing")}</h2>${writes.value && h(Button, { act: rotate }, t("Rotate the secret"))}</header>
+  return html`<section class="panel"><header><h2>${t("Signing")}</h2>${mayDo("rotateSecrets") && h(Button, { act: rotate }, t("Rotate the secret"))}</header>
     <div class="inside stack"><p>${algorithm === "ED25519" ? html`Ed25519 <code class="wide-text">${publicKey}</code>` : "HMAC-SHA256"}</p>
       ${
         secret &&
@@ -94,6 +97,7 @@ export function Settings({ destination, changed }) {
   const [error, setError] = useState(/** @type {any} */ (null));
   const [busy, setBusy] = useState(false);
   const patch = patchOf(before, draft);
+  const changeable = mayDo("editDestinations") || mayDo("editHeaders") || mayDo("editDeliveryOptions");
   const same = Object.keys(patch).length === 0;
   const wrong = (/** @type {string} */ path) =>
     error?.details.find((/** @type {any} */ each) => each.path.startsWith(path))?.message ?? null;
@@ -119,12 +123,14 @@ export function Settings({ destination, changed }) {
     setBusy(false);
   };
   return html`<div class="two"><section class="panel"><header><h2>${t("Settings")}</h2></header>
-    <form class="form inside" onSubmit=${save}><fieldset class="form" disabled=${!writes.value || destination.status === "ARCHIVED"}>
-      ${h(Field, { label: t("Name"), ...field("name"), required: true })}
-      ${!destination.templateId && h(Field, { label: t("Address"), ...field("url"), kind: "url", required: true, hint: t("A new host needs every masked header anew.") })}
-      ${h(Field, { label: t("Description"), ...field("description") })}
-      ${h(Field, { label: t("Headers"), ...field("headers"), area: true, hint: t("One a line, such as X-Tenant: 42. A value of *** stays as it is.") })}
-      <div class="pair">
+    <form class="form inside" onSubmit=${save}><fieldset class="form" disabled=${!changeable || destination.status === "ARCHIVED"}>
+      ${may("editDestinations") && h(Field, { label: t("Name"), ...field("name"), required: true })}
+      ${may("editDestinations") && !destination.templateId && h(Field, { label: t("Address"), ...field("url"), kind: "url", required: true, hint: t("A new host needs every masked header anew.") })}
+      ${may("editDestinations") && h(Field, { label: t("Description"), ...field("description") })}
+      ${may("editHeaders") && h(Field, { label: t("Headers"), ...field("headers"), area: true, hint: t("One a line, such as X-Tenant: 42. A value of *** stays as it is.") })}
+      ${
+        may("editDeliveryOptions") &&
+        html`<div class="pair">
         ${h(Field, {
           label: t("Order"),
           ...field("ordering", "delivery.ordering"),
@@ -136,11 +142,12 @@ export function Settings({ destination, changed }) {
         })}
         ${h(Field, { label: t("Timeout, ms"), ...field("timeoutMs", "delivery.timeoutMs"), kind: "number", min: 100, max: 60000 })}
         ${h(Field, { label: t("Rate limit, a second"), ...field("rate", "delivery.rateLimitPerSecond"), kind: "number", hint: t("Empty: none.") })}
-      </div>
-      ${h(Field, { label: t("Retry schedule, seconds"), ...field("schedule", "delivery.retrySchedule"), hint: t("Seconds after each failed attempt. Empty: one attempt only.") })}
+      </div>`
+      }
+      ${may("editDeliveryOptions") && h(Field, { label: t("Retry schedule, seconds"), ...field("schedule", "delivery.retrySchedule"), hint: t("Seconds after each failed attempt. Empty: one attempt only.") })}
       ${error && h(Failure, { error })}
       ${
-        writes.value &&
+        changeable &&
         html`<div class="row"><button class="button primary" disabled=${busy || same}>${t("Save")}</button>
         ${!same && html`<button type="button" class="button" onClick=${() => setDraft(before)}>${t("Reset")}</button>`}</div>`
       }

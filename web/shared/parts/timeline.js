@@ -1,11 +1,11 @@
 /** The attempts of a delivery to scale: when each was made, how long it took, and what lay between. */
 import { h, html, useState } from "../../vendor/preact.js";
-import { duration, words } from "../../shared/format.js";
-import { t } from "../../shared/i18n.js";
-import { lazily } from "../../shared/resource.js";
-import { Moment, now, Until } from "../../shared/ui/moment.js";
-import { Payload } from "../../shared/ui/payload.js";
-import { State } from "../../shared/ui/state.js";
+import { duration, words } from "../format.js";
+import { t } from "../i18n.js";
+import { lazily } from "../resource.js";
+import { Moment, now, Until } from "../ui/moment.js";
+import { Payload } from "../ui/payload.js";
+import { State } from "../ui/state.js";
 
 const LastSuccess = lazily(() => import("./last-success.js").then((found) => found.LastSuccess));
 const WIDTH = 720;

@@ -1,11 +1,11 @@
 /** Deliveries as lists show them: their columns, and how the live stream changes the rows. */
 import { h, html } from "../../vendor/preact.js";
-import { words } from "../../shared/format.js";
-import { number, t, tn } from "../../shared/i18n.js";
-import { Moment } from "../../shared/ui/moment.js";
-import { State } from "../../shared/ui/state.js";
+import { words } from "../format.js";
+import { number, t, tn } from "../i18n.js";
+import { Moment } from "../ui/moment.js";
+import { State } from "../ui/state.js";
 import { DestinationName } from "../names.js";
-import { at } from "../session.js";
+import { at } from "../api.js";
 
 /** Return the state that a reader means: dead letters and discarded ones are told apart. @param {any} row */
 export function stateOf(row) {
@@ -21,7 +21,7 @@ export function Problem({ row }) {
 
 /**
  * @param {{destination?: boolean, type?: boolean}} [shown] which columns the page needs
- * @returns {import("../../shared/ui/table.js").Column<any>[]}
+ * @returns {import("../ui/table.js").Column<any>[]}
  */
 export function columns({ destination = true, type = true } = {}) {
   return [

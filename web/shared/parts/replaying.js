@@ -1,12 +1,13 @@
 /** The dialog of a replay: what is sent again, counted before it begins. */
 import { h, html, useState } from "../../vendor/preact.js";
-import { number, t, tn } from "../../shared/i18n.js";
-import { go, query } from "../../shared/router.js";
-import { Dialog } from "../../shared/ui/dialog.js";
-import { Failure } from "../../shared/ui/failure.js";
-import { Field } from "../../shared/ui/field.js";
+import { number, t, tn } from "../i18n.js";
+import { go, query } from "../router.js";
+import { Dialog } from "../ui/dialog.js";
+import { Failure } from "../ui/failure.js";
+import { Field } from "../ui/field.js";
+import { say } from "../ui/toasts.js";
 import { useNames } from "../names.js";
-import { api, at } from "../session.js";
+import { api, at, whole } from "../api.js";
 import { patterns } from "./creation.js";
 
 const LOOK_MS = 300;
@@ -27,11 +28,11 @@ async function counted(selection) {
   return job.total;
 }
 
-/** @param {{close: () => void}} props */
-export function Replaying({ close }) {
+/** @param {{close: () => void, destinationId?: string}} props */
+export function Replaying({ close, destinationId = query().destinationId }) {
   const names = useNames();
   const [draft, setDraft] = useState({
-    destinationId: query().destinationId ?? "",
+    destinationId: destinationId ?? "",
     types: "",
     status: "FAILED",
     from: hoursAgo(24),
@@ -72,7 +73,8 @@ export function Replaying({ close }) {
     run(async () => {
       const job = await api.post("/replay-jobs", { ...selection, ratePerSecond: Number(draft.rate) || null });
       close();
-      go(at(`/replays/${job.id}`));
+      if (whole) go(at(`/replays/${job.id}`));
+      else say(t("The replay has begun."));
     });
   const known = /** @type {[string, string][]} */ (
     Object.entries(names).sort(([, one], [, two]) => one.localeCompare(two))

@@ -1,14 +1,14 @@
 /** The dialog that makes a destination: its address or a template, and the events that it gets. */
 import { h, html, useState } from "../../vendor/preact.js";
-import { t } from "../../shared/i18n.js";
-import { useResource } from "../../shared/resource.js";
-import { go } from "../../shared/router.js";
-import { Dialog } from "../../shared/ui/dialog.js";
-import { Failure } from "../../shared/ui/failure.js";
-import { Field } from "../../shared/ui/field.js";
-import { Copy } from "../../shared/ui/ident.js";
+import { t } from "../i18n.js";
+import { useResource } from "../resource.js";
+import { go } from "../router.js";
+import { Dialog } from "../ui/dialog.js";
+import { Failure } from "../ui/failure.js";
+import { Field } from "../ui/field.js";
+import { Copy } from "../ui/ident.js";
 import { forgetNames } from "../names.js";
-import { api, at } from "../session.js";
+import { api, at, may, whole } from "../api.js";
 
 /** Split a list of patterns. @param {string} text */
 export function patterns(text) {
@@ -64,7 +64,7 @@ export function Creation({ close }) {
       });
       forgetNames();
       const eventTypes = patterns(draft.types);
-      if (eventTypes.length)
+      if (eventTypes.length && may("manageRules"))
         await api.post("/routing-rules", { name: draft.name, destinationId: destination.id, eventTypes });
       setMade(destination);
     } catch (problem) {
@@ -104,8 +104,8 @@ export function Creation({ close }) {
           })
     }
     <div class="pair">
-      ${h(Field, { label: t("Event types"), ...field("types"), wrong: wrong("eventTypes"), hint: t("Such as order.* invoice.paid; * is every type. A routing rule is made.") })}
-      ${h(Field, { label: t("Customer"), ...field("customer"), hint: t("Empty: events of every customer.") })}
+      ${may("manageRules") && h(Field, { label: t("Event types"), ...field("types"), wrong: wrong("eventTypes"), hint: t("Such as order.* invoice.paid; * is every type. A routing rule is made.") })}
+      ${whole && h(Field, { label: t("Customer"), ...field("customer"), hint: t("Empty: events of every customer.") })}
     </div>
     ${error && h(Failure, { error })}
     <div class="row"><button class="button primary" disabled=${busy}>${t("Create")}</button>

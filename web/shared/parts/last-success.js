@@ -1,14 +1,14 @@
 /** The difference between a failed attempt and the destination's last success: what was asked, and what was answered. */
 import { h, html } from "../../vendor/preact.js";
-import { t } from "../../shared/i18n.js";
-import { laidOut } from "../../shared/json.js";
-import { useResource } from "../../shared/resource.js";
-import { Skeleton } from "../../shared/ui/empty.js";
-import { Difference } from "../../shared/ui/difference.js";
-import { Failure } from "../../shared/ui/failure.js";
-import { Ident } from "../../shared/ui/ident.js";
-import { Moment } from "../../shared/ui/moment.js";
-import { api, at } from "../session.js";
+import { t } from "../i18n.js";
+import { laidOut } from "../json.js";
+import { useResource } from "../resource.js";
+import { Skeleton } from "../ui/empty.js";
+import { Difference } from "../ui/difference.js";
+import { Failure } from "../ui/failure.js";
+import { Ident } from "../ui/ident.js";
+import { Moment } from "../ui/moment.js";
+import { api, at } from "../api.js";
 
 /** What differs between any two deliveries and tells nothing. */
 const OWN = ["webhook-id", "webhook-timestamp", "webhook-signature", "angarium-delivery-id", "date"];

@@ -1,7 +1,7 @@
 /** The names of destinations, loaded once for all lists that show ids. */
 import { html, signal, useEffect } from "../vendor/preact.js";
-import { short } from "../shared/format.js";
-import { api, at, environment } from "./session.js";
+import { short } from "./format.js";
+import { api, at } from "./api.js";
 
 /** @type {import("../vendor/preact.js").Signal<Record<string, string>>} */
 const names = signal({});
@@ -9,7 +9,7 @@ let loaded = "";
 
 /** Return the names by id; they are loaded when they are first asked for. */
 export function useNames() {
-  const place = String(environment.value);
+  const place = at();
   useEffect(() => {
     if (loaded === place) return;
     loaded = place;

@@ -1,28 +1,28 @@
 /** A delivery: what was sent and answered, when the next attempt comes, what holds it, and what can be done. */
 import { h, html, useMemo } from "../../vendor/preact.js";
-import { words } from "../../shared/format.js";
-import { t } from "../../shared/i18n.js";
-import { member } from "../../shared/json.js";
-import { useResource } from "../../shared/resource.js";
-import { go } from "../../shared/router.js";
-import { useStream } from "../../shared/stream.js";
-import { Empty, Skeleton } from "../../shared/ui/empty.js";
-import { Failure } from "../../shared/ui/failure.js";
-import { Ident } from "../../shared/ui/ident.js";
-import { Moment } from "../../shared/ui/moment.js";
-import { Payload } from "../../shared/ui/payload.js";
-import { State } from "../../shared/ui/state.js";
+import { words } from "../format.js";
+import { t } from "../i18n.js";
+import { member } from "../json.js";
+import { useResource } from "../resource.js";
+import { go } from "../router.js";
+import { useStream } from "../stream.js";
+import { Empty, Skeleton } from "../ui/empty.js";
+import { Failure } from "../ui/failure.js";
+import { Copy, Ident } from "../ui/ident.js";
+import { Moment } from "../ui/moment.js";
+import { Payload } from "../ui/payload.js";
+import { State } from "../ui/state.js";
+import { say } from "../ui/toasts.js";
 import { act, Button } from "../act.js";
 import { Head } from "../head.js";
 import { DestinationName, useNames } from "../names.js";
 import { stateOf } from "../parts/deliveries.js";
 import { Timeline } from "../parts/timeline.js";
 import { Waits } from "../parts/waits.js";
-import { api, at, writes } from "../session.js";
+import { api, at, may, whole } from "../api.js";
 
 /** @param {{delivery: any, changed: () => void}} props */
 function Actions({ delivery, changed }) {
-  if (!writes.value) return null;
   const { id, status, dlqStatus } = delivery;
   const waits = ["PENDING", "RETRYING"].includes(status);
   const dead = dlqStatus === "IN_DLQ";
@@ -31,12 +31,13 @@ function Actions({ delivery, changed }) {
   const discard = () => act(() => api.post("/dlq/discard", { deliveryIds: [id] }), t("It is discarded.")).then(changed);
   const replay = async () => {
     const job = await act(() => api.post("/replay-jobs", { deliveryIds: [id] }));
-    if (job) go(at(`/replays/${job.id}`));
+    if (job && whole) go(at(`/replays/${job.id}`));
+    else if (job) say(t("The replay has begun."));
   };
-  return html`${(waits || dead) && h(Button, { act: retry, kind: "primary", keys: "r" }, dead ? t("Retry") : t("Send now"))}
-    ${waits && h(Button, { act: cancel, kind: "danger" }, t("Cancel it"))}
-    ${dead && h(Button, { act: discard, kind: "danger" }, t("Discard"))}
-    ${!waits && !dead && status !== "DELIVERING" && h(Button, { act: replay, keys: "r" }, t("Replay"))}`;
+  return html`${may("retryDeliveries") && (waits || dead) && h(Button, { act: retry, kind: "primary", keys: "r" }, dead ? t("Retry") : t("Send now"))}
+    ${may("discardDeliveries") && waits && h(Button, { act: cancel, kind: "danger" }, t("Cancel it"))}
+    ${may("discardDeliveries") && dead && h(Button, { act: discard, kind: "danger" }, t("Discard"))}
+    ${may("replay") && !waits && !dead && status !== "DELIVERING" && h(Button, { act: replay, keys: "r" }, t("Replay"))}`;
 }
 
 /** @param {{delivery: any}} props */
@@ -46,15 +47,16 @@ function Facts({ delivery }) {
   return html`<dl class="facts inside">
     ${of(t("State"), h(State, { name: stateOf(delivery) }))}
     ${of(t("Destination"), h(DestinationName, { id: delivery.destinationId }))}
-    ${of(t("Event"), h(Ident, { id: delivery.eventId, href: at(`/events/${delivery.eventId}`) }))}
+    ${of(t("Event"), h(Ident, { id: delivery.eventId, href: whole ? at(`/events/${delivery.eventId}`) : undefined }))}
     ${of(t("Id"), h(Ident, { id: delivery.id, whole: true }))}
-    ${of(t("Customer"), delivery.event?.customerExternalId)}
+    ${whole && of(t("Customer"), delivery.event?.customerExternalId)}
+    ${of(t("Link"), h(Copy, { text: location.origin + at(`/deliveries/${delivery.id}`), label: t("Copy the link") }))}
     ${of(t("Created"), h(Moment, { at: delivery.createdAt }))}
     ${of(t("Delivered"), delivery.deliveredAt && h(Moment, { at: delivery.deliveredAt }))}
     ${of(t("Priority"), words(delivery.priority))}
     ${of(t("Origin"), words(delivery.originKind))}
     ${of(t("Replay of"), delivery.replayOf && h(Ident, { id: delivery.replayOf, href: at(`/deliveries/${delivery.replayOf}`) }))}
-    ${of(t("Replay"), delivery.replayJobId && h(Ident, { id: delivery.replayJobId, href: at(`/replays/${delivery.replayJobId}`) }))}
+    ${of(t("Replay"), delivery.replayJobId && h(Ident, { id: delivery.replayJobId, href: whole ? at(`/replays/${delivery.replayJobId}`) : undefined }))}
   </dl>`;
 }
 
@@ -88,6 +90,7 @@ export function Page({ id }) {
   return html`${h(
     Head,
     { title: `${delivery.eventType} → ${names[delivery.destinationId] ?? "…"}`, up, live: true },
+    html`<a class="button" href=${at(`/signatures?delivery=${id}`)}>${t("Check signature")}</a>`,
     h(Actions, { delivery, changed: found.reload }),
   )}
     <div class="two">

@@ -1,0 +1,17 @@
+"""What axe finds on a page: violations of WCAG 2.2 AA and of good practice."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.browser.window import Window
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"  # 4.14.1
+RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
+
+
+def violations(window: Window) -> list[Any]:
+    """Return what axe finds on the page that is shown."""
+    window.page.evaluate(AXE.read_text())
+    found = window.page.evaluate(f"axe.run(document, {RULES}).then((result) => result.violations)")
+    return [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found]

@@ -1,0 +1,294 @@
+"""The customers' portal: its pages, what a customer can do there, and how another site embeds it."""
+
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.axe import violations
+from tests.browser.town import EXACT, MARKUP
+from tests.browser.window import NARROW, SHOTS, WIDE, Window
+from tests.browser.yard import ABILITIES, LARGE, Yard, host_page
+from tests.process.house import House, until
+from tests.process.receiver import Receiver
+
+PAGES = (
+    "",
+    "/endpoints?new=1",
+    "/endpoints?name=nowhere",
+    "/endpoints/{Orders}",
+    "/endpoints/{Broken}",
+    "/endpoints/{Orders}/types",
+    "/endpoints/{Orders}/settings",
+    "/endpoints/{Orders}/script",
+    "/deliveries",
+    "/deliveries/{dead}",
+    "/deliveries/{delivered}",
+    "/types",
+    "/types/order.paid",
+    "/signatures",
+    "/nowhere",
+    "/deliveries/01a20d2f-0000-7000-8000-000000000000",
+)
+LOOKS = [(WIDE, "light", "en-GB"), (NARROW, "dark", "de-DE")]
+if SHOTS:  # only for those who look at them
+    LOOKS += [(WIDE, "dark", "en-GB"), (NARROW, "light", "de-DE")]
+
+
+@pytest.fixture(scope="module")
+def yard() -> Iterator[Yard]:
+    """A server for all tests of this module."""
+    folder = Path(tempfile.mkdtemp(prefix="angarium-yard-"))
+    folder.chmod(0o755)
+    receiver = Receiver()
+    try:
+        with House(folder / "data") as house:
+            yard = Yard(house, receiver)
+            yard.build()
+            yield yard
+    finally:
+        receiver.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def portal(
+    browser: Window, yard: Yard, path: str = "", customer: str = "ada", look: str = "", **more: Any
+) -> Iterator[Window]:
+    """Open a page of the portal at top level."""
+    with browser.another(yard.url, **more) as window:
+        visit(window, yard, path, customer, look)
+        yield window
+        window.search()
+
+
+def visit(
+    window: Window, yard: Yard, path: str = "", customer: str = "ada", look: str = ""
+) -> None:
+    """Enter with a new token."""
+    address = f"{yard.url}/portal/{yard.workspace}{path.format(**yard.ids)}"
+    window.page.goto(f"{address}#token={yard.token(customer)}{look}")
+    window.settled()
+
+
+@pytest.mark.parametrize(("size", "scheme", "locale"), LOOKS)
+def test_a_page_of_the_portal_is_reachable_to_everybody(
+    browser: Window, yard: Yard, size: tuple[int, int], scheme: str, locale: str
+) -> None:
+    with portal(browser, yard, size=size, scheme=scheme, locale=locale) as window:
+        for path in PAGES:
+            window.page.goto(f"{yard.url}/portal/{yard.workspace}{path.format(**yard.ids)}")
+            window.settled()
+            assert violations(window) == [], path
+            assert window.overflow() <= 0, path
+            name = re.sub(r"\W+", "-", path).strip("-") or "endpoints"
+            window.shoot(f"portal-{name}-{size[0]}-{scheme}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("colour", ["ffe600", "001030"])
+def test_a_colour_of_a_brand_is_shifted_until_it_can_be_read(
+    browser: Window, yard: Yard, scheme: str, colour: str
+) -> None:
+    look = f"&theme={scheme}&primary=%23{colour}&radius=12&density=compact&locale=de"
+    with portal(browser, yard, "/endpoints/{Orders}/types", look=look) as window:
+        assert violations(window) == []
+        root = window.page.evaluate("({...document.documentElement.dataset})")
+        assert root == {"theme": scheme, "density": "compact"}
+        assert window.page.locator("html").get_attribute("lang") == "de"
+        window.shoot(f"portal-brand-{colour}-{scheme}")
+
+
+def test_the_token_leaves_the_address_at_once_and_the_tab_goes_on(
+    browser: Window, yard: Yard
+) -> None:
+    with portal(browser, yard) as window:
+        assert "#" not in window.page.url
+        assert "angarium.portal" in window.page.evaluate("Object.keys(sessionStorage)")
+        window.page.reload()
+        window.settled()
+        assert window.page.get_by_role("heading", name="Endpoints").is_visible()
+        assert window.page.evaluate("document.cookie") == ""
+
+
+@pytest.mark.parametrize("path", ["/endpoints/{Of Bob}", "/deliveries/{bobs}"])
+def test_ids_of_another_customer_show_nothing(browser: Window, yard: Yard, path: str) -> None:
+    with portal(browser, yard, path) as window:
+        assert window.page.get_by_text("Not here, or past retention.").is_visible()
+        assert "Of Bob" not in window.page.content()
+
+
+def test_a_token_of_another_workspace_opens_nothing(browser: Window, yard: Yard) -> None:
+    with browser.another(yard.url) as window:
+        other = "01a20d2f-0000-7000-8000-000000000000"
+        window.page.goto(f"{yard.url}/portal/{other}#token={yard.token()}")
+        window.page.get_by_text("This session belongs to another workspace.").wait_for()
+        assert violations(window) == []
+        window.search()
+
+
+def test_a_page_without_a_session_says_where_to_open_it(browser: Window, yard: Yard) -> None:
+    with browser.another(yard.url) as window:
+        window.page.goto(f"{yard.url}/portal/{yard.workspace}")
+        window.page.get_by_text("it needs a session").wait_for()
+        window.search()
+
+
+def test_what_permissions_deny_is_absent(browser: Window, yard: Yard) -> None:
+    yard.allow(*ABILITIES)
+    try:
+        with portal(browser, yard, "/endpoints/{Orders}/settings") as window:
+            for path in (
+                "",
+                "/endpoints/{Orders}",
+                "/endpoints/{Orders}/types",
+                "/endpoints/{Orders}/settings",
+                "/deliveries/{dead}",
+                "/types/order.paid",
+            ):
+                window.page.goto(f"{yard.url}/portal/{yard.workspace}{path.format(**yard.ids)}")
+                window.settled()
+                said = window.page.locator("main button").all_inner_texts()
+                kept = (
+                    "Pause",
+                    "Last error",
+                    "Destination",
+                    "State",
+                    "Waiting",
+                    "Attempt",
+                    "As it",
+                    "",
+                )
+                assert [each for each in said if not each.startswith(kept)] == [], path
+                assert window.page.locator("main form:not([role=search]) :enabled").count() == 0
+                assert window.page.get_by_role("link", name="Transform").count() == 0
+            window.page.goto(
+                f"{yard.url}/portal/{yard.workspace}/deliveries/{yard.ids['delivered']}"
+            )
+            window.settled()
+            assert str(EXACT) not in window.page.content()  # `viewPayloads` too
+    finally:
+        yard.allow()
+
+
+def test_a_payload_is_text_and_exact(browser: Window, yard: Yard) -> None:
+    with portal(browser, yard, "/deliveries/{delivered}") as window:
+        text = window.page.locator(".payload").last.inner_text()
+        assert str(EXACT) in text
+        assert MARKUP.replace('"', '\\"') in text
+        window.page.goto(f"{yard.url}/portal/{yard.workspace}/deliveries/{yard.ids['huge']}")
+        window.settled()
+        large = window.page.locator(".payload").last
+        assert len(large.inner_text()) > LARGE
+        assert window.overflow() <= 0
+
+
+def test_a_new_customer_is_led_to_the_first_delivery_by_keyboard(
+    browser: Window, yard: Yard
+) -> None:
+    with portal(browser, yard, customer="new") as window:
+        page = window.page
+        assert page.get_by_text("An endpoint is the address").is_visible()
+        window.shoot("portal-empty")
+        page.locator("main").get_by_role("button", name="New endpoint").last.press("Enter")
+        page.get_by_role("textbox", name="Name").fill("Mine")
+        page.keyboard.press("Tab")
+        page.keyboard.type(f"{yard.receiver.url}/mine")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Open it").press("Enter")
+        page.get_by_role("heading", name="Mine").wait_for()
+        page.get_by_role("button", name="Send a sample").press("Enter")
+        page.get_by_role("dialog").get_by_text("200").wait_for()
+        assert len(yard.receiver.arrivals("/mine")) == 1
+        page.keyboard.press("Escape")
+        page.get_by_role("link", name="Event types").last.press("Enter")
+        page.get_by_role("button", name="Unsubscribe").press("Enter")
+        page.get_by_text("It is subscribed to nothing").wait_for()
+        page.goto(f"{yard.url}/portal/{yard.workspace}/types/order.paid")
+        page.get_by_role("button", name="Subscribe").press("Enter")
+        page.get_by_text("Subscribed.").wait_for()
+        page.get_by_role("button", name="Send it the example").press("Enter")
+        page.get_by_role("link", name="See request and answer").press("Enter")
+        page.get_by_text('"total": 42').first.wait_for()
+        assert violations(window) == []
+
+
+def test_a_dead_letter_is_retried_and_its_endpoint_recovered(browser: Window, yard: Yard) -> None:
+    with portal(browser, yard, "/deliveries/{dead}") as window:
+        page = window.page
+        before = len(yard.receiver.arrivals("/broken"))
+        page.get_by_role("button", name="Retry").click()
+        page.get_by_text("It is sent now.").wait_for()
+        until(lambda: len(yard.receiver.arrivals("/broken")) > before, "it is sent again")
+        page.goto(f"{yard.url}/portal/{yard.workspace}/endpoints/{yard.ids['Orders']}")
+        page.get_by_role("button", name="Recover since…").click()
+        page.get_by_label("Those that were").select_option("DELIVERED")
+        page.get_by_role("button", name="Count first").click()
+        page.get_by_text(re.compile("deliver(y|ies) would be sent again")).wait_for()
+        assert violations(window) == []
+        page.get_by_role("button", name="Start").click()
+        page.get_by_text("The replay has begun.").wait_for()
+
+
+def test_without_a_connection_the_page_keeps_what_it_has(browser: Window, yard: Yard) -> None:
+    with portal(browser, yard, "/endpoints/{Orders}/settings") as window:
+        page = window.page
+        page.get_by_label("Description").fill("A draft")
+        page.context.set_offline(True)
+        page.get_by_role("button", name="Save", exact=True).click()
+        page.get_by_text("The server does not answer.").wait_for()
+        assert page.get_by_label("Description").input_value() == "A draft"
+        assert violations(window) == []
+        page.context.set_offline(False)
+        page.get_by_role("button", name="Save", exact=True).click()
+        page.get_by_text("Saved.").wait_for()
+
+
+def test_another_site_embeds_the_portal_and_renews_its_token(browser: Window, yard: Yard) -> None:
+    with host_page(yard) as origin, browser.another(yard.url) as window:
+        yard.allow(allowedOrigins=[origin], returnUrl="https://acme.example/account")
+        page = window.page
+        page.clock.install()
+        page.goto(origin)
+        inside = page.frame_locator("iframe")
+        inside.get_by_role("heading", name="Endpoints").wait_for()
+        assert inside.locator("html").evaluate("() => sessionStorage.length") == 0
+        page.wait_for_function("document.querySelector('iframe').style.height")
+        page.evaluate("document.querySelector('angarium-portal').setAttribute('theme', 'dark')")
+        inside.locator("html[data-theme=dark]").wait_for()
+        with page.expect_request("**/webhooks/token"):
+            page.clock.fast_forward("03:46")  # of a life of five minutes
+        inside.get_by_role("link", name="Orders").click()
+        inside.get_by_role("link", name="Settings").click()
+        inside.get_by_label("Description").fill("Another draft")
+        page.route("**/webhooks/token", lambda route: route.abort())
+        page.clock.fast_forward("04:05")
+        inside.get_by_text("The session ends within a minute.").wait_for()
+        page.clock.fast_forward("00:56")
+        inside.get_by_text("The session has ended.").wait_for()
+        assert inside.get_by_label("Description").input_value() == "Another draft"
+        assert inside.get_by_label("Description").is_disabled()
+        window.shoot("portal-ended")
+        inside.get_by_role("button", name="Continue").click()
+        back = inside.get_by_role("link", name="Back to where you came from")
+        assert back.get_attribute("href") == "https://acme.example/account"
+        page.unroute("**/webhooks/token")
+        inside.get_by_role("button", name="Continue").click()
+        inside.get_by_role("button", name="Save", exact=True).click()
+        inside.get_by_text("Saved.").wait_for()
+        complaints = [each for each in window.complaints if "getToken failed" not in each]
+        assert complaints == []
+
+
+def test_a_site_that_is_not_listed_can_not_frame_the_portal(browser: Window, yard: Yard) -> None:
+    with host_page(yard) as origin, browser.another(yard.url) as window:
+        yard.allow(allowedOrigins=[origin])
+        window.page.goto(origin.replace("127.0.0.1", "localhost"))
+        window.page.wait_for_load_state("networkidle")
+        assert [each.url for each in window.page.frames[1:]] == ["chrome-error://chromewebdata/"]
+        assert any("frame-ancestors" in each for each in window.complaints)

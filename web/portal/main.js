@@ -1,0 +1,105 @@
+/** The entry of the portal: its bar, the page of the address, and what is said when the session ends. */
+import { h, html, render, useEffect, useErrorBoundary, useState } from "../vendor/preact.js";
+import { t } from "../shared/i18n.js";
+import { lazily } from "../shared/resource.js";
+import { address, match, start } from "../shared/router.js";
+import { at, begin, context, customer, host, refusal, renew, state, workspace } from "./session.js";
+
+const Failure = lazily(() => import("../shared/ui/failure.js").then((found) => found.Failure));
+/** @param {() => Promise<{Page: (props: any) => any}>} load */
+const page = (load) => lazily(() => load().then((found) => found.Page));
+
+/** @type {[string, any][]} */
+const ROUTES = [
+  ["/", page(() => import("../shared/pages/destinations.js"))],
+  ["/endpoints", page(() => import("../shared/pages/destinations.js"))],
+  ["/endpoints/:id", page(() => import("./pages/endpoint.js"))],
+  ["/endpoints/:id/:tab", page(() => import("./pages/endpoint.js"))],
+  ["/deliveries", page(() => import("../shared/pages/deliveries.js"))],
+  ["/deliveries/:id", page(() => import("../shared/pages/delivery.js"))],
+  ["/types", page(() => import("./pages/types.js"))],
+  ["/types/:eventType", page(() => import("./pages/type.js"))],
+  ["/signatures", page(() => import("../shared/pages/signatures.js"))],
+];
+
+const inner = () => "/" + address.value.pathname.split("/").slice(3).join("/");
+
+function Bar() {
+  const brand = context.value?.branding ?? {};
+  const name = brand.name ?? context.value?.workspaceName;
+  const here = inner();
+  const tabs = /** @type {[string, string, boolean][]} */ ([
+    ["/endpoints", t("Endpoints"), here === "/" || here.startsWith("/endpoints")],
+    ["/deliveries", t("Deliveries"), here.startsWith("/deliveries")],
+    ["/types", t("Event types"), here.startsWith("/types")],
+    ["/signatures", t("Signature checker"), here.startsWith("/signatures")],
+  ]);
+  return html`<header class="bar">
+    ${!host && html`<span class="brand">${brand.logoUrl ? html`<img src=${brand.logoUrl} alt=${name} referrerpolicy="no-referrer" />` : name}</span>`}
+    <nav class="tabs" aria-label=${t("Pages")}>${tabs.map(([path, title, now]) => html`<a key=${path} href=${at(path)} aria-current=${now ? "page" : null}>${title}</a>`)}</nav>
+    <span class="tail row wrap">
+      ${brand.supportUrl && html`<a href=${brand.supportUrl} target="_blank" rel="noopener">${t("Help")}</a>`}
+      ${!host && context.value?.returnUrl && html`<a href=${context.value.returnUrl}>${t("Back")}</a>`}
+    </span>
+  </header>`;
+}
+
+/** What is said from a minute before the end. */
+function Ending() {
+  const [busy, setBusy] = useState(false);
+  const [refused, setRefused] = useState(false);
+  if (state.value === "going") return null;
+  const ended = state.value === "ended";
+  const back = context.value?.returnUrl;
+  const go = async () => {
+    setBusy(true);
+    setRefused(!(await renew()));
+    setBusy(false);
+  };
+  return html`<div class="notice session tone-warn" role="alert"><span><strong>${ended ? t("The session has ended.") : t("The session ends within a minute.")}</strong>
+      ${ended && html` ${t("What you wrote is kept; nothing can be changed until it goes on.")}`} ${refused && t("Sign in again where you came from.")}</span>
+    <span class="row">${host && html`<button type="button" class="button primary" disabled=${busy} onClick=${go}>${t("Continue")}</button>`}
+      ${back && (refused || !host) && html`<a class="button" href=${back} target=${host ? "_top" : null}>${t("Back to where you came from")}</a>`}</span></div>`;
+}
+
+function Outlet() {
+  const [error, reset] = useErrorBoundary((/** @type {any} */ problem) => console.error(problem));
+  const found = match(ROUTES, inner());
+  const Page = found?.page;
+  useEffect(reset, [Page]);
+  if (!Page)
+    return html`<main class="page" id="main"><h1>${t("There is no such page.")}</h1><p><a href=${at()}>${t("To the endpoints")}</a></p></main>`;
+  if (error)
+    return html`<main class="page" id="main"><h1>${t("This page broke.")}</h1><p class="notice tone-bad">${String(error.message)}</p><p><button type="button" class="button" onClick=${reset}>${t("Show it again")}</button></p></main>`;
+  return html`<main class="page" id="main" tabindex="-1">${h(Page, { key: found.params.id ?? found.params.eventType ?? "", ...found.params })}</main>`;
+}
+
+/** Why there is nothing to show. */
+function Refused() {
+  const why = refusal.value;
+  const told = /** @type {Record<string, string>} */ ({
+    none: t("Open this page from your account: it needs a session."),
+    foreign: t("This session belongs to another workspace."),
+    ended: t("The session has ended. Open this page from your account again."),
+  });
+  return html`<main class="page" id="main"><h1>${t("Webhooks")}</h1>${
+    typeof why === "string"
+      ? html`<p class="notice tone-warn" role="alert">${told[why]}</p>`
+      : why && h(Failure, { error: why, retry: () => location.reload() })
+  }${host && html`<p><button type="button" class="button primary" onClick=${renew}>${t("Continue")}</button></p>`}</main>`;
+}
+
+function App() {
+  if (!context.value) return h(Refused, {});
+  // A disabled fieldset disables all that it holds and keeps what was written there.
+  return html`<a class="skip button" href="#main">${t("To the content")}</a>${h(Ending, {})}
+    <fieldset class=${host ? "frame embedded" : "frame"} disabled=${state.value === "ended"} key=${customer.value}>${h(Bar, {})}${h(Outlet, {})}</fieldset>
+    <div class="toasts" role="status" />`;
+}
+
+const app = /** @type {Element} */ (document.getElementById("app"));
+start(`/portal/${workspace}`);
+host?.measure(app);
+await begin();
+address.value = new URL(location.href);
+render(h(App, {}), app);

@@ -1,0 +1,102 @@
+/** An endpoint: why it fails, what it gets, its settings and secret, its script; to test, switch and recover it. */
+import { h, html, useState } from "../../vendor/preact.js";
+import { api, at, may } from "../../shared/api.js";
+import { duration, percent } from "../../shared/format.js";
+import { number, t } from "../../shared/i18n.js";
+import { Head } from "../../shared/head.js";
+import { columns, link, merged } from "../../shared/parts/deliveries.js";
+import { Settings } from "../../shared/parts/destination/settings.js";
+import { Switches } from "../../shared/parts/destination/switches.js";
+import { Hold } from "../../shared/parts/holds.js";
+import { Replaying } from "../../shared/parts/replaying.js";
+import { lazily, usePages, useResource } from "../../shared/resource.js";
+import { go } from "../../shared/router.js";
+import { useStream } from "../../shared/stream.js";
+import { Empty, Skeleton } from "../../shared/ui/empty.js";
+import { Failure } from "../../shared/ui/failure.js";
+import { Moment } from "../../shared/ui/moment.js";
+import { More } from "../../shared/ui/more.js";
+import { State } from "../../shared/ui/state.js";
+import { Table } from "../../shared/ui/table.js";
+import { Tabs } from "../../shared/ui/tabs.js";
+import { Subscriptions } from "../subscriptions.js";
+
+const Bench = lazily(() => import("../../shared/pages/bench.js").then((found) => found.Page));
+
+/** @param {{name: string, children?: any}} props */
+function Figure({ name, children }) {
+  return html`<div class="figure"><span class="name">${name}</span><span class="value">${children}</span></div>`;
+}
+
+/** How it does and what it got last. @param {{destination: any}} props */
+function Course({ destination: { id } }) {
+  const health = useResource((signal) => api.get(`/destinations/${id}/health`, {}, signal), [id]);
+  const list = usePages(api, `/destinations/${id}/deliveries`, {});
+  useStream(
+    api,
+    "health,deliveries",
+    { destinationId: id },
+    {
+      health: ({ items }) => items.length && health.set(() => items[0]),
+      deliveries: ({ items }) =>
+        list.set((old) => {
+          const { rows, others } = merged(old.items, items);
+          return { ...old, items: [...others.reverse(), ...rows].slice(0, 200) };
+        }),
+    },
+    () => {
+      health.reload();
+      list.reload();
+    },
+  );
+  const now = health.data;
+  if (!now) return health.error ? h(Failure, { error: health.error, retry: health.reload }) : h(Skeleton, { rows: 10 });
+  const troubled = ["FAILING", "DEGRADED", "DISABLED"].includes(now.state);
+  return html`<p class="verdict">${h(State, { name: now.state })}${h(Hold, { hold: now.hold })}</p>
+    ${troubled && now.lastError && html`<p class="notice tone-bad"><span><strong>${now.lastError}</strong> <span class="quiet">${h(Moment, { at: now.lastFailureAt, relative: true })}</span></span></p>`}
+    <section class="figures" aria-label=${t("Figures")}>
+      ${h(Figure, { name: t("Success") }, percent(now.successRate))}
+      ${h(Figure, { name: t("Waiting") }, number(now.queue.pending))}
+      ${h(Figure, { name: t("Latency p50, p95") }, html`${duration(now.latencyMs.p50)} <span class="unit">${duration(now.latencyMs.p95)}</span>`)}
+    </section>
+    <section class="panel"><header><h2>${t("Deliveries")}</h2><a href=${at(`/deliveries?destinationId=${id}`)}>${t("Filter them")}</a></header>
+      ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), rows: list.items, error: list.error, retry: list.reload, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing was delivered here yet.") }, may("testDestinations") && html`<p class="quiet">${t("Send a sample to try the address.")}</p>`) })}
+      ${h(More, { list: list })}
+    </section>`;
+}
+
+/** @param {{id: string, tab?: string}} props */
+export function Page({ id, tab = "course" }) {
+  const found = useResource((signal) => api.get(`/destinations/${id}`, {}, signal), [id]);
+  const [recovers, setRecovers] = useState(false);
+  const up = /** @type {[string, string]} */ (["/destinations", t("Destinations")]);
+  const destination = found.data;
+  if (!destination)
+    return html`${h(Head, { title: t("Destination"), up })}
+      ${found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 14 })}`;
+  if (tab === "script" && may("manageTransforms")) return h(Bench, { id });
+  const changed = (/** @type {any} */ next) => {
+    if (next.status === "ARCHIVED") go(at());
+    else found.set((old) => ({ ...old, ...next, secret: undefined }));
+  };
+  const path = `/destinations/${id}`;
+  const tabs = /** @type {[string, string, string][]} */ ([
+    ["course", t("Course"), at(path)],
+    ["types", t("Event types"), at(`${path}/types`)],
+    ["settings", t("Settings"), at(`${path}/settings`)],
+    ...(may("manageTransforms") ? [["script", t("Transform"), at(`${path}/script`)]] : []),
+  ]);
+  const views = /** @type {Record<string, any>} */ ({ course: Course, types: Subscriptions, settings: Settings });
+  return html`${h(
+    Head,
+    { title: destination.name, up, live: tab === "course" },
+    may("replay") &&
+      destination.status !== "ARCHIVED" &&
+      html`<button type="button" class="button" onClick=${() => setRecovers(true)}>${t("Recover since…")}</button>`,
+    h(Switches, { destination, changed }),
+  )}
+    <p class="row wrap quiet">${destination.status !== "ACTIVE" && h(State, { name: destination.status })}<span class="mono wide-text">${destination.url}</span></p>
+    ${h(Tabs, { label: t("Views of the endpoint"), now: tab, tabs })}
+    ${views[tab] ? h(views[tab], { destination, changed }) : html`<p>${t("There is no such page.")}</p>`}
+    ${recovers && h(Replaying, { close: () => setRecovers(false), destinationId: id })}`;
+}

@@ -1,0 +1,161 @@
+/** The portal's session: a token from the address or the host page, renewed before it ends. In frames it stays in memory. */
+import { computed, signal } from "../vendor/preact.js";
+import { Api, ApiError, use } from "../shared/api.js";
+import { useLocale } from "../shared/i18n.js";
+import { embedded, Host } from "./host.js";
+import { show } from "./theme.js";
+
+const STORED = "angarium.portal";
+const RENEWED = 0.75; // of a token's life
+const AGAIN_MS = 10_000; // between two attempts at a renewal
+const WARNED_MS = 60_000; // before the end
+/** What the portal says in place of the console's words. */
+const WORDS = {
+  en: {
+    Destination: "Endpoint",
+    Destinations: "Endpoints",
+    "New destination": "New endpoint",
+    "A destination is where events are delivered to.": "An endpoint is the address that your events are delivered to.",
+    "No destination matches.": "No endpoint matches.",
+    "All destinations": "All endpoints",
+    "This destination got no event yet.": "This endpoint got no event yet.",
+    "Your key does not allow this.": "This is not allowed here.",
+    "Check the id and the environment at the top left.": "Check the id.",
+    "Sign in again; this page stays as it is.": "Continue at the top of this page; it stays as it is.",
+    "Such as order.* invoice.paid; * is every type. A routing rule is made.":
+      "Such as order.* invoice.paid; * is every type.",
+  },
+  de: {
+    "Your key does not allow this.": "Das ist hier nicht erlaubt.",
+    "Check the id and the environment at the top left.": "Prüfen Sie die Id.",
+    "Sign in again; this page stays as it is.": "Setzen Sie oben auf dieser Seite fort; sie bleibt, wie sie ist.",
+    "Such as order.* invoice.paid; * is every type. A routing rule is made.":
+      "Etwa order.* invoice.paid; * ist jeder Typ.",
+  },
+};
+
+/** @typedef {{workspaceId: string, workspaceName: string, customerAccountId: string, customerExternalId: string, expiresAt: string,
+ *   branding: any, returnUrl: string | null, permissions: Record<string, boolean>}} Context */
+
+/** @type {import("../vendor/preact.js").Signal<Context | null>} */
+export const context = signal(null);
+/** Why there is no session: "none" (no token), "foreign" (of another workspace), "ended", or an error of the API. */
+export const refusal = signal(/** @type {string | ApiError | null} */ (null));
+/** How the session is: "going", "ending" (within a minute, unrenewed), "ended" (read-only until it is renewed). */
+export const state = signal("going");
+/** Another customer's session starts the pages anew. */
+export const customer = computed(() => context.value?.customerAccountId ?? "");
+
+/** @type {string | null} */
+let token = null;
+let timers = [0];
+const fragment = new URLSearchParams(location.hash.slice(1));
+const given = Object.fromEntries(fragment);
+if (location.hash) history.replaceState(history.state, "", location.pathname + location.search);
+
+export const workspace = location.pathname.split("/")[2] ?? "";
+/** @type {import("./host.js").Look} */
+let asked = {};
+export const host = embedded
+  ? new Host((look) => {
+      asked = look;
+      dress();
+    })
+  : null;
+
+export const api = new Api({
+  token: () => token,
+  environment: () => null,
+  unauthorized: () => {
+    if (context.value) state.value = "ended";
+  },
+});
+
+/** @param {string} [path] */
+export const at = (path = "") =>
+  `/portal/${workspace}${path.replace(/^\/destinations/, "/endpoints").replace(/^\/bench\/([^/]+)/, "/endpoints/$1/script")}`;
+
+use({
+  name: "Webhooks",
+  api,
+  at,
+  may: (ability) => context.value?.permissions[ability] ?? false,
+  whole: false,
+});
+
+/** Show the looks that are known by now. */
+function dress() {
+  const language = show(asked, given, context.value?.branding ?? null);
+  return useLocale(language ?? navigator.language, WORDS);
+}
+
+/** Take a token. The same customer goes on; another one starts anew. @param {string} next @returns {Promise<boolean>} */
+async function take(next) {
+  const asking = new Api({ token: () => next, environment: () => null, unauthorized: () => undefined });
+  try {
+    const answer = await asking.open("GET", "/embed/context", {});
+    const found = await answer.json();
+    if (found.workspaceId !== workspace) {
+      refusal.value = "foreign";
+      return false;
+    }
+    if (context.value && context.value.customerAccountId !== found.customerAccountId)
+      history.replaceState(null, "", at());
+    token = next;
+    refusal.value = null;
+    context.value = found;
+    state.value = "going";
+    if (!embedded) sessionStorage.setItem(STORED, next);
+    // By the server's clock: the reader's can be wrong by more than a session lives.
+    const told = Date.parse(answer.headers.get("date") ?? "") || Date.now();
+    plan(Date.parse(found.expiresAt) - told);
+    await dress();
+    return true;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (!context.value) refusal.value = error.status === 401 ? "ended" : error;
+    return false;
+  }
+}
+
+/** Renew at three quarters of the life; warn a minute before the end. @param {number} life in ms */
+function plan(life) {
+  timers.forEach(clearTimeout);
+  const end = Date.now() + life;
+  timers = [
+    window.setTimeout(again, life * RENEWED, end),
+    window.setTimeout(warn, Math.max(life - WARNED_MS, life * RENEWED + 1000), end),
+    window.setTimeout(stop, life),
+  ];
+}
+
+/** @param {number} end */
+async function again(end) {
+  if (!host || (await renew()) || Date.now() + AGAIN_MS > end) return;
+  timers[0] = window.setTimeout(again, AGAIN_MS, end);
+}
+
+function warn() {
+  if (state.value === "going") state.value = "ending";
+}
+
+function stop() {
+  state.value = "ended";
+  sessionStorage.removeItem(STORED);
+}
+
+/** Ask the host page for a token. Returns True where the session goes on. */
+export async function renew() {
+  const next = await host?.token();
+  return next ? take(next) : false;
+}
+
+/** Find the token: the address's, this tab's, or the host page's. */
+export async function begin() {
+  await dress();
+  const stored = embedded ? null : sessionStorage.getItem(STORED);
+  const first = given.token ?? stored ?? (await host?.token());
+  delete given.token;
+  if (!first) refusal.value = "none";
+  else await take(first);
+}
