@@ -61,16 +61,17 @@ def _plain(operation: Operation, name: str, types: Types) -> str:
         )
         given.append(f"columns=({columns})")
     paged = operation.method == "list" or route.client.by_page
+    listed = paged or (bool(route.command.columns) and "cursor" in operation.query)
     options = [
         _option(operation, field, schema, types)
         for field, schema in operation.query.items()
-        if paged and field not in ("cursor", "limit", "environment", "from", "to")
+        if listed and field not in ("cursor", "limit", "environment", "from", "to")
     ]
     if options:
         given.append(f"options=({''.join(f'{option},' for option in options)})")
     if paged:
         given.append("paged=True")
-    if paged and "from" in operation.query:
+    if listed and "from" in operation.query:
         given.append("spans=True")
     if route.command.confirm:
         given.append(f"confirm={route.command.confirm!r}")

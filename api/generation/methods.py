@@ -144,11 +144,15 @@ class Methods:
         )
 
     def _iterate(self, operation: Operation, item: Any) -> str:
-        narrowed = operation.method == "list" and bool(self._chosen(operation))
+        chosen = self._chosen(operation)
+        narrowed = operation.method == "list" and bool(chosen)
         given = ["self", *_path_arguments(operation)]
         given += [f"**chosen: Unpack[{filter_of(operation.group)}]"] if narrowed else []
         limit = operation.query["limit"]
         query = ["**chosen"] if narrowed else []
+        if chosen and not narrowed:
+            given += ["*", *(f"{name}: {type_} = None" for name, type_ in chosen.items())]
+            query += [f'"{name}": {name}' for name in chosen]
         # A list that is mostly whole comes at once; the others come in the largest pages that there are.
         query += ['"limit": PAGE'] if limit["default"] < limit["maximum"] else []
         name = "iterate" if operation.method == "list" else operation.method

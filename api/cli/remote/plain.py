@@ -78,7 +78,7 @@ def _command(plain: Plain) -> Callable[..., Any]:
                     cursor,
                 )
             elif plain.columns:
-                session.output.rows(method(*named), plain.columns)
+                session.output.rows(method(*named, **given), plain.columns)
             else:
                 session.output.one(method(*named))
 

@@ -85,6 +85,31 @@ PLAIN: tuple[Plain, ...] = (
             Column("ID", "destination.id"),
             Column("NAME", "destination.name"),
         ),
+        options=(
+            Option(
+                "--name", "name", metavar="TEXT", help=("A part of the name, in capitals or not.")
+            ),
+            Option(
+                "--state",
+                "state",
+                words=("HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"),
+                help=("Destinations whose health has this state."),
+                repeated=True,
+            ),
+            Option(
+                "--customer",
+                "customer_external_id",
+                metavar="EXTERNAL_ID",
+                help=("Destinations of this customer."),
+                repeated=True,
+            ),
+            Option(
+                "--sort",
+                "sort",
+                words=("trouble", "pending", "name"),
+                help=("`pending`: the longest queues first."),
+            ),
+        ),
     ),
     Plain(
         "resume",

@@ -1,8 +1,8 @@
 # Made of the API's routes by `python -m api.generation`; do not edit.
 """The methods of `client.destinations` that are made."""
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Unpack
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Literal, Unpack
 
 from angarium.aio.resource import AsyncResource, follow_pages
 from angarium.calls import PAGE, Call, at, body_of, query_of
@@ -21,6 +21,7 @@ from angarium.shapes import (
     DestinationPatch,
     DestinationSummary,
     DestinationWithSecret,
+    Environment,
     HttpMethod,
     Lane,
     MutualTlsAuthentication,
@@ -160,7 +161,17 @@ class AsyncDestinations(AsyncResource):
             Call("POST", at("destinations", destination_id, "disable"), body={})
         )
 
-    def summaries(self) -> AsyncIterator[DestinationSummary]:
+    def summaries(
+        self,
+        *,
+        environment: Environment | None = None,
+        name: str | None = None,
+        state: Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"]
+        | Sequence[Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"]]
+        | None = None,
+        customer_external_id: str | Sequence[str] | None = None,
+        sort: Literal["trouble", "pending", "name"] | None = None,
+    ) -> AsyncIterator[DestinationSummary]:
         """List destinations with their health and their last 24 hours: all pages.
 
         Archived destinations are not among them. Sorted by `trouble`, failing destinations
@@ -169,7 +180,18 @@ class AsyncDestinations(AsyncResource):
         that has not recovered counts as failing, also while nothing waits for it. The order
         is live, at most a second old: between two pages a destination can change its place.
         """
-        return follow_pages(self._send, "/destinations/summaries", {"limit": PAGE})
+        return follow_pages(
+            self._send,
+            "/destinations/summaries",
+            {
+                "environment": environment,
+                "name": name,
+                "state": state,
+                "customer_external_id": customer_external_id,
+                "sort": sort,
+                "limit": PAGE,
+            },
+        )
 
     async def resume(self, destination_id: str) -> DestinationHealth:
         """Lift what holds a destination.

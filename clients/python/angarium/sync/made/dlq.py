@@ -40,7 +40,16 @@ class Dlq(Resource):
         """
         return follow_pages(self._send, "/dlq", {**chosen, "limit": PAGE})
 
-    def groups(self) -> Iterator[DlqGroup]:
+    def groups(
+        self,
+        *,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        destination_id: str | Sequence[str] | None = None,
+        event_type: str | Sequence[str] | None = None,
+        error_category: ErrorCategory | Sequence[ErrorCategory] | None = None,
+        signature: str | Sequence[str] | None = None,
+    ) -> Iterator[DlqGroup]:
         """Group the dead-letter queue by what deliveries died of: all pages.
 
         A group has one destination, error category, response status and error, numbers in the
@@ -48,7 +57,19 @@ class Dlq(Resource):
         filters select are grouped: where there are more, `atLeast` is true. Give a group's
         `signature` to the retry or discard in bulk.
         """
-        return follow_pages(self._send, "/dlq/groups", {"limit": PAGE})
+        return follow_pages(
+            self._send,
+            "/dlq/groups",
+            {
+                "since": since,
+                "until": until,
+                "destination_id": destination_id,
+                "event_type": event_type,
+                "error_category": error_category,
+                "signature": signature,
+                "limit": PAGE,
+            },
+        )
 
     def get(self, delivery_id: str) -> DlqEntry | None:
         """Show an entry of the dead-letter queue.
