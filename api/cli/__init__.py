@@ -39,6 +39,8 @@ LOCAL = {
 REMOTE = {
     "auth": Subcommand("", "Show who a key is."),
     "trigger": Subcommand(".remote.trigger", "Send an example event of a type."),
+    "top": Subcommand(".remote.top", "Destinations live, the ones in trouble first."),
+    "stream": Subcommand(".remote.stream", "What happens, as it happens: lines of JSON."),
     "events": Subcommand(".remote.events", "Send and look up events."),
     "files": Subcommand(".remote.files", "Upload files, look them up, download them."),
     "destinations": Subcommand(".remote.destinations", "Receivers: make, change, test, watch."),

@@ -1,10 +1,13 @@
 """`angarium listen PORT`: a receiver that prints and verifies what comes, for trying things out."""
 
 import json
+import signal
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import trio
@@ -13,11 +16,24 @@ from angarium import VerificationError, verify
 from api.cli.errors import Trouble
 from api.cli.printing import say
 from api.cli.receiver import ReceivedRequest, ReceiverReply, listen, port_of, receive
+from api.cli.remote.borrowed import Borrowed, borrow, give_back
+from api.cli.remote.session import Session, maybe_over_http
+
+if TYPE_CHECKING:
+    from angarium import Client
 
 SHOWN_BODY = 2_000  # characters: a terminal's worth
 FAILURE = 500
+# What ends a listener with a destination in order: Ctrl-C, a process manager, a terminal that is closed.
+SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 HELP = """Receive webhooks on PORT and print each: its event, attempt, signature and body.
+
+With --events 'order.*' it makes a destination with a rule for itself, verifies with the destination's
+secret, and archives the destination at the end, also after Ctrl-C. PORT can be left out then. This needs
+a key of scope manage.
 
 With a secret (whsec_... or a public key whpk_...) every signature is verified; what is not genuine is
 answered with 400, as a real receiver should. --secret-file is read anew for each webhook, so that the
@@ -85,7 +101,15 @@ class LocalListener:
 
 
 @click.command("listen", help=HELP, short_help="Print and verify webhooks on a port.")
-@click.argument("port", type=click.IntRange(0, 65_535))
+@click.argument("port", type=click.IntRange(0, 65_535), required=False)
+@click.option(
+    "--events", "patterns", multiple=True, metavar="PATTERN",
+    help="Have events of these types delivered here; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--address", metavar="URL",
+    help="With --events: where the server reaches this port. [http://HOST:PORT/]",
+)  # fmt: skip
 @click.option("--secret", "secrets", multiple=True, help="Secret to verify with; may be repeated.")
 @click.option(
     "--secret-file", type=click.Path(path_type=Path, dir_okay=False), help="File with secrets."
@@ -105,8 +129,12 @@ class LocalListener:
     "--delay-ms", type=click.IntRange(0, 600_000), default=0, help="Wait before answering."
 )
 @click.option("--host", default="127.0.0.1", help="Address to listen on. [127.0.0.1]")
+@maybe_over_http
 def command(
-    port: int,
+    session: Callable[[], Session],
+    port: int | None,
+    patterns: tuple[str, ...],
+    address: str | None,
     secrets: tuple[str, ...],
     secret_file: Path | None,
     status: int,
@@ -116,16 +144,65 @@ def command(
 ) -> None:
     """Receive until Ctrl-C."""
     listener = LocalListener(secrets, secret_file, status, failures, delay_ms / 1000)
-    trio.run(_run, listener, host, port)
+    if patterns:
+        trio.run(_run_borrowing, listener, host, port or 0, address, patterns, session().client)
+    elif port is None:
+        raise click.UsageError("give a PORT, or --events")
+    elif address is not None:
+        raise click.UsageError("--address goes with --events")
+    else:
+        trio.run(_run, listener, host, port)
+
+
+async def _listen(host: str, port: int) -> Sequence[trio.SocketListener]:
+    try:
+        return await listen(host, port)
+    except OSError as error:
+        raise Trouble(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 
 
 async def _run(listener: LocalListener, host: str, port: int) -> None:
-    try:
-        sockets = await listen(host, port)
-    except OSError as error:
-        raise Trouble(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+    sockets = await _listen(host, port)
     say(f"Listening on http://{host}:{port_of(sockets)}/ (Ctrl-C stops)")
     await receive(sockets, listener.respond)
+
+
+async def _run_borrowing(
+    listener: LocalListener,
+    host: str,
+    port: int,
+    address: str | None,
+    patterns: Sequence[str],
+    open_client: Callable[[], "Client"],
+) -> None:
+    """Receive until a signal, by a destination that is there for as long."""
+    sockets = await _listen(host, port)
+    url = address or f"http://{host}:{port_of(sockets)}/"
+    with trio.open_signal_receiver(*SIGNALS) as signals, trio.CancelScope() as everything:
+        borrowed = await trio.to_thread.run_sync(borrow, open_client, url, patterns)
+        listener.secrets = (*listener.secrets, borrowed.secret)
+        try:
+            say(f"Listening for {', '.join(patterns)} on {url} (Ctrl-C stops)")
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(receive, sockets, listener.respond)
+                async for _ in signals:
+                    everything.cancel()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(_give_back, open_client, borrowed)
+
+
+def _give_back(open_client: Callable[[], "Client"], borrowed: Borrowed) -> None:
+    from angarium import AngariumError
+
+    try:
+        give_back(open_client, borrowed)
+    except AngariumError as error:
+        raise Trouble(
+            f"the destination is still there: {error}. Remove it with"
+            f" `angarium destinations delete {borrowed.id} --yes`"
+        ) from None
+    say("The destination and its rule are removed.")
 
 
 def _readable(body: bytes) -> str:

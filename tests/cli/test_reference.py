@@ -20,7 +20,7 @@ def test_the_list_of_commands_is_current() -> None:
 def test_the_list_shows_arguments_and_options_that_share_a_name_with_common_ones() -> None:
     sections = dict(part.split("\n", 1) for part in reference().split("\n## ")[1:])
     assert "| `--url URL` | Address of the server. [from" in sections["`angarium demo`"]
-    assert {"`angarium backup TARGET`", "`angarium listen PORT`"} <= sections.keys()
+    assert {"`angarium backup TARGET`", "`angarium listen [PORT]`"} <= sections.keys()
     keys = sections["`angarium keys`"].partition("### `angarium keys create`")[2].split("###")[0]
     assert "`--environment [" in keys
     assert "`--output [text\\|json]`" in keys

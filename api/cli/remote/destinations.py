@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from api.cli.errors import FAILED
+from api.cli.remote import destination_list
 from api.cli.remote.configuration import config_options, given_config, typed
 from api.cli.remote.drafts import (
     destination_body,
@@ -47,7 +48,8 @@ def command() -> None:
     """Group the commands on destinations."""
 
 
-add_plain(command, PLAIN)
+command.add_command(destination_list.command)
+add_plain(command, [plain for plain in PLAIN if plain.name != "list"])
 
 
 @command.command("create")

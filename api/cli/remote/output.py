@@ -3,6 +3,7 @@
 Answers go to standard output, everything else to standard error, so that a pipe gets answers alone.
 """
 
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from io import TextIOWrapper
@@ -15,6 +16,7 @@ from api.cli.remote.tables import Column, Table, shown
 
 FORMS = ("table", "json", "jsonl")
 PAGE = 100  # the most that the API gives at once
+HOME_AND_ERASE = "\x1b[H\x1b[J"
 Fetch = Callable[[int, str | None], Any]
 
 
@@ -51,6 +53,22 @@ class Output:
             else:
                 click.echo(json_text(item))
             sys.stdout.flush()
+
+    def whole(
+        self, items: Sequence[Any], columns: Sequence[Column], *, in_place: bool = False
+    ) -> None:
+        """Print objects at once: a table as wide as what is in it. `in_place`: over what the terminal
+        shows, and no longer than it."""
+        if self.form != "table":
+            self.rows(items, columns)
+            return
+        lines = Table(columns).lines(items)
+        if in_place and sys.stdout.isatty():
+            click.echo(HOME_AND_ERASE, nl=False)
+            lines = lines[: shutil.get_terminal_size().lines - 1]
+        for line in lines:
+            click.echo(line)
+        sys.stdout.flush()
 
     def listing(
         self,

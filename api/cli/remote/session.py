@@ -63,19 +63,41 @@ def over_http(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
-        session = Session(
-            url=options.pop("url"),
-            key=_key(options.pop("key"), options.pop("key_file")),
-            environment=options.pop("environment"),
-            timeout_s=options.pop("timeout"),
-            output=Output(options.pop("output")),
-        )
+        session = _session(options)
         return command(session, *arguments, **with_ids(session.client, options))
 
-    decorated: Callable[..., Any] = run
+    return _with_options(run)
+
+
+def maybe_over_http(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Do so for a command that can do without a server: it gets what makes the `Session`."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        given = {name: options.pop(name) for name in _NAMES}
+        return command(lambda: _session(given), *arguments, **options)
+
+    return _with_options(run)
+
+
+def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+        command = option(command)
+    return command
+
+
+def _session(options: dict[str, Any]) -> Session:
+    """Return the session of the common options, which are taken out of `options`."""
+    return Session(
+        url=options.pop("url"),
+        key=_key(options.pop("key"), options.pop("key_file")),
+        environment=options.pop("environment"),
+        timeout_s=options.pop("timeout"),
+        output=Output(options.pop("output")),
+    )
+
+
+_NAMES = ("url", "key", "key_file", "environment", "timeout", "output")
 
 
 _OPTIONS = (

@@ -1,0 +1,93 @@
+"""Destinations with how they do, looked at again and again: rows of tables, with rates between looks."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
+
+from api.cli.remote.tables import Column
+
+if TYPE_CHECKING:
+    from angarium import Client
+    from angarium.shapes import DestinationSummary
+
+Sort = Literal["trouble", "pending", "name"]
+SORTS: tuple[Sort, ...] = ("trouble", "pending", "name")
+EVERY_S = 2.0
+HOUR_S = 3_600
+Row = dict[str, Any]
+
+COLUMNS = (
+    Column("STATE", "state"),
+    Column("HOLD", "hold"),
+    Column("PENDING", "pending"),
+    Column("RATE/S", "rate"),
+    Column("IN FLIGHT", "inFlight"),
+    Column("CONCURRENCY", "concurrency"),
+    Column("DLQ", "inDlq"),
+    Column("ID", "id"),
+    Column("NAME", "name"),
+    Column("URL", "url"),
+)
+
+
+@dataclass
+class Overview:
+    """Looks at destinations. The rate is that of the attempts since the look before; at first, that of
+    the present hour."""
+
+    client: "Client"
+    sort: Sort = "trouble"
+    statuses: tuple[str, ...] = ()  # none: all but archived ones
+    account: str | None = None
+    _before: dict[str, int] = field(default_factory=dict)
+    _looked_at: float = 0.0
+
+    def rows(self, limit: int | None, now: float | None = None) -> list[Row]:
+        """Return at most `limit` rows. `now`: seconds since the epoch."""
+        now = time.time() if now is None else now
+        found = list(islice(self._wanted(), limit))
+        elapsed = max(now - self._looked_at, 0.001)
+        rows = [row_of(each, self._rate(each, elapsed, now)) for each in found]
+        self._before = {each["destination"]["id"]: each["totals"]["attempts"] for each in found}
+        self._looked_at = now
+        return rows
+
+    def _wanted(self) -> Iterator["DestinationSummary"]:
+        for each in self.client.destinations.summaries(sort=self.sort):
+            destination = each["destination"]
+            if self.statuses and destination["status"] not in self.statuses:
+                continue
+            if self.account in (None, destination["customerAccountId"]):
+                yield each
+
+    def _rate(self, summary: "DestinationSummary", elapsed_s: float, now: float) -> float:
+        before = self._before.get(summary["destination"]["id"])
+        if before is None:
+            return summary["series"][-1]["attempts"] / max(now % HOUR_S, 1.0)
+        return max(0, summary["totals"]["attempts"] - before) / elapsed_s
+
+
+def row_of(summary: "DestinationSummary", rate: float) -> Row:
+    """Return a row of a table."""
+    destination, health = summary["destination"], summary["health"]
+    hold = health["hold"]
+    configured = destination["delivery"]["concurrency"]
+    allowed = health["queue"]["concurrency"]
+    return {
+        "state": health["state"],
+        "hold": None if hold is None else hold["reason"],
+        "circuit": health["circuit"]["state"],
+        "pending": health["queue"]["pending"],
+        "rate": round(rate, 1),
+        "inFlight": health["queue"]["inFlight"],
+        "concurrency": f"auto ({allowed})" if configured == "auto" else configured,
+        "allowed": allowed,
+        "p95": health["latencyMs"]["p95"],
+        "inDlq": f"{summary['inDlq']}{'+' if summary['atLeast'] else ''}",
+        "status": destination["status"],
+        "id": destination["id"],
+        "name": destination["name"],
+        "url": destination["url"],
+    }

@@ -1,0 +1,60 @@
+"""`angarium stream`: what the server tells live, as lines of JSON, until Ctrl-C."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from api.cli.remote.output import note
+from api.cli.remote.session import Session, over_http
+from api.cli.remote.tables import Column
+
+if TYPE_CHECKING:
+    from angarium import Client
+
+TOPICS = ("throughput", "health", "deliveries", "replays", "dlq")
+COLUMNS = (Column("TOPIC", "topic"), Column("DATA", "data"))
+AWAY_S = 5.0  # between two beginnings, while the server is away
+
+
+@click.command("stream", short_help="What happens, as it happens: lines of JSON.")
+@click.option(
+    "--topic", "topics", type=click.Choice(TOPICS), multiple=True,
+    help="May be repeated. [all that the key may see]",
+)  # fmt: skip
+@click.option("--destination", "destination_id", metavar="ID", help="What concerns this one.")
+@click.option("--customer", metavar="EXTERNAL_ID", help="What concerns this customer.")
+@over_http
+def command(
+    session: Session, topics: tuple[str, ...], destination_id: str | None, customer: str | None
+) -> None:
+    """Show rates, health, outcomes, replays and dead letters as they happen, until Ctrl-C.
+
+    A line of JSON is {"topic", "data"}. A server that ends the stream is asked again.
+    """
+    which = {"destination_id": destination_id, "customer_external_id": customer}
+    with session.client() as client:
+        session.output.rows(_told(client, topics, which), COLUMNS)
+
+
+def _told(
+    client: "Client", topics: tuple[str, ...], which: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield what is told, for ever. Raises AngariumError where the first request fails."""
+    from angarium import ConnectionFailedError, ServerError
+
+    begun = False
+    while True:
+        try:
+            for topic, data in client.observability.stream(*topics, **which):
+                begun = True
+                yield {"topic": topic, "data": data}
+        except (ConnectionFailedError, ServerError) as error:
+            if not begun:
+                raise
+            note(f"{error}; asking again")
+            time.sleep(AWAY_S)
+        else:
+            note("the server ended the stream; asking again")
+            time.sleep(1)

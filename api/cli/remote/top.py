@@ -1,0 +1,161 @@
+"""`angarium top`: destinations live in a terminal, those in trouble first, and keys that change them."""
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from api.cli.errors import SettingsTrouble
+from api.cli.remote.overview import EVERY_S, SORTS, Overview, Sort
+from api.cli.remote.session import Session, over_http
+from api.cli.remote.top_screen import TopChange, TopScreen
+
+if TYPE_CHECKING:
+    from angarium import Client
+
+MOST = 500  # destinations that are looked at: five requests, and more than anybody scrolls through
+WAIT_MS = 100  # for a key; then it may be time to look again
+
+
+@click.command("top", short_help="Destinations live, the ones in trouble first.")
+@click.option("--sort", type=click.Choice(SORTS), default="trouble", help="[trouble]")
+@click.option(
+    "--interval", type=click.FloatRange(0.5, 3600), default=EVERY_S, metavar="SECONDS",
+    help=f"How often to look; a look is two requests or more. [{EVERY_S:g}]",
+)  # fmt: skip
+@over_http
+def command(session: Session, sort: Sort, interval: float) -> None:
+    """Watch destinations in a terminal, those in trouble first.
+
+    Keys change the selected one: + and - its concurrency (a: auto), r lifts what holds it and closes its
+    circuit, h holds its deliveries or releases them. s changes the order, q quits.
+    """
+    try:
+        import curses
+    except ImportError:
+        raise SettingsTrouble(
+            "this Python has no curses: see `destinations list --watch`"
+        ) from None
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise SettingsTrouble("top needs a terminal: see `angarium destinations list --watch`")
+    with session.client() as client:
+        environment = session.environment or client.auth_context()["environment"]
+        if environment is None:
+            raise SettingsTrouble("an MCP key belongs to no environment: give --environment")
+        top = Top(client, TopScreen(environment, sort=sort), interval)
+        top.look()  # a wrong key is told before the screen is taken
+        try:
+            curses.wrapper(top.run)
+        except curses.error as error:
+            raise SettingsTrouble(f"this terminal cannot show it: {error}") from None
+
+
+class Top:
+    """The loop between the server, the screen and the keys."""
+
+    def __init__(self, client: "Client", screen: TopScreen, interval_s: float) -> None:
+        self._client = client
+        self._screen = screen
+        self._interval_s = interval_s
+        self._overview = Overview(client, screen.sort)
+
+    def run(self, window: Any) -> None:
+        """Draw, wait for a key, and look again when it is time; until `q` or Ctrl-C."""
+        import curses
+
+        styles = _styles()
+        curses.curs_set(0)
+        window.timeout(WAIT_MS)
+        looked_at = time.monotonic()
+        while not self._screen.quits:
+            height, width = window.getmaxyx()
+            window.erase()
+            for number, line in enumerate(self._screen.lines(width - 1, height)):
+                window.addstr(number, 0, line.text, styles[line.style])
+            window.refresh()
+            try:
+                key = _named(window.getch())
+            except KeyboardInterrupt:
+                return
+            sort = self._screen.sort
+            change = self._screen.press(key) if key else None
+            if change is not None:
+                self._apply(change)
+            due = time.monotonic() - looked_at >= self._interval_s
+            if due or change is not None or sort != self._screen.sort:
+                self._look_again()
+                looked_at = time.monotonic()
+
+    def look(self) -> None:
+        """Ask the server. Raises AngariumError."""
+        self._overview.sort = self._screen.sort
+        rows = self._overview.rows(MOST)
+        throughput = self._client.throughput(self._screen.environment)  # type: ignore[arg-type]  # a word of the API
+        self._screen.show(rows, dict(throughput))
+
+    def _look_again(self) -> None:
+        from angarium import AngariumError
+
+        try:
+            self.look()
+        except AngariumError as error:
+            self._screen.message = f"{error}; looking again"
+
+    def _apply(self, change: TopChange) -> None:
+        from angarium import AngariumError
+
+        destinations, identifier = self._client.destinations, change.destination
+        try:
+            if change.kind == "concurrency":
+                delivery: Any = {"concurrency": change.concurrency}
+                destinations.update(identifier, {"delivery": delivery})
+            elif change.kind == "resume":
+                destinations.resume(identifier)
+            elif change.kind == "hold":
+                destinations.disable(identifier)
+            else:
+                destinations.enable(identifier)
+        except AngariumError as error:
+            self._screen.message = str(error)
+        else:
+            self._screen.message = said(change)
+
+
+def said(change: TopChange) -> str:
+    """Return what was done, in words."""
+    if change.kind == "concurrency":
+        return f"{change.name}: concurrency {change.concurrency}"
+    return f"{change.name}: {_DONE[change.kind]}"
+
+
+_DONE = {"resume": "resumed", "hold": "its deliveries are held", "release": "released"}
+_KEYS = {"KEY_UP": "up", "KEY_DOWN": "down", "KEY_PPAGE": "page up", "KEY_NPAGE": "page down",
+         "KEY_HOME": "home", "KEY_END": "end"}  # fmt: skip
+
+
+def _named(code: int) -> str:
+    """Return a key's name; empty for none, and for one without a meaning."""
+    import curses
+
+    if 32 <= code < 127:
+        return chr(code)
+    return _KEYS.get(curses.keyname(code).decode("latin-1"), "") if code >= 0 else ""
+
+
+def _styles() -> dict[str, int]:
+    import curses
+
+    red = 0
+    if curses.has_colors():
+        curses.use_default_colors()
+        curses.init_pair(1, curses.COLOR_RED, -1)
+        red = curses.color_pair(1)
+    return {
+        "plain": curses.A_NORMAL,
+        "title": curses.A_BOLD,
+        "heading": curses.A_BOLD | curses.A_UNDERLINE,
+        "selected": curses.A_REVERSE,
+        "bad": red or curses.A_BOLD,
+        "weak": curses.A_DIM,
+    }
