@@ -114,18 +114,27 @@ class PostgresDeliveries:
         async def take(low: str, high: str, look_at: int, wanted: int) -> Step:
             return await self._step(selection, environment, low, high, look_at, wanted)
 
-        further = self._further(selection, environment)
-        rows, rest = await walk(
+        go = partial(
+            walk,
             take,
-            low,
-            high,
-            limit,
             streams=selection.streams,
             filtered=selection.filtered,
             by_days=which.events is None,
-            most=which.examine or (SCATTERED if further and selection.scattered else None),
-            further=further,
         )
+        seek = self._further(selection, environment)
+
+        async def further(
+            low: str, high: str, start: str, left: int
+        ) -> tuple[list[Any], str | None]:
+            if left == limit and seek is not None:
+                return await seek(low, high, start, left)
+            # Some have passed: the walk is the cheaper way to as many more.
+            return await go(low, high, left, most=EXAMINED - SCATTERED, further=seek)
+
+        if seek is None or which.examine is not None or not selection.scattered:
+            rows, rest = await go(low, high, limit, most=which.examine, further=seek)
+        else:
+            rows, rest = await go(low, high, limit, most=SCATTERED, further=further)
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
 
     def _further(self, selection: Selection, environment: int) -> Further | None:
