@@ -333,7 +333,10 @@ class Recorder:
         del self._open[: len(taken)]  # from here on, no outcome is told twice, whatever raises
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
         for settlement, owner in taken:
-            by_owner.setdefault(owner, []).append(settlement)
+            told = by_owner.get(owner)
+            if told is None:
+                told = by_owner[owner] = []
+            told.append(settlement)
         untold = self._untold
         for owner, told in by_owner.items():
             if refused is None:
