@@ -24,6 +24,7 @@ METERED_OVER_PLAIN = 1.01
 SCRAPE_MS = 50.0  # of 20,000 destinations
 STEP_S = 0.005  # of the loop, the longest that a scrape may take
 READ_BYTES = 65536
+PLACE_S = 30.0  # a stream that was closed has its place until the server has told it something more
 
 
 class Listeners:
@@ -42,12 +43,17 @@ class Listeners:
             f"GET {where.path}/stream HTTP/1.1\r\nhost: {where.netloc}\r\n"
             f"authorization: Bearer {self._service.key}\r\n\r\n"
         )
-        for _ in range(self._count):
+        give_up = time.monotonic() + PLACE_S
+        while len(self._heard) < self._count:
             sock = socket.create_connection((str(where.hostname), where.port or 80))
             sock.sendall(head.encode())
             answer = sock.recv(READ_BYTES)
-            require(answer.startswith(b"HTTP/1.1 200"), f"a stream was refused: {answer!r}")
-            self._heard[sock] = 0
+            if answer.startswith(b"HTTP/1.1 200"):
+                self._heard[sock] = 0
+                continue
+            sock.close()
+            require(time.monotonic() < give_up, f"a stream was refused: {answer!r}")
+            time.sleep(0.1)
         self._thread.start()
         return self
 
