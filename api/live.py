@@ -27,7 +27,9 @@ from engine.runtime.tally import Tally
 Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
 TICK_S = 0.25  # between two messages of deliveries
 SLOW_TICKS = 4  # between two messages of the other topics
-COMMENT_S = 15.0  # without a message; proxies cut what is silent for a minute
+# Without a message. A client that has left is noticed when something is written to it. It keeps
+# its place until then, and whoever walks through the console's pages opens a stream on each.
+COMMENT_S = 3.0
 MOST_LISTENERS = 16  # of one workspace
 BUSIEST = 200  # destinations whose health is told
 PART = 50  # items of one message: some 30 KiB

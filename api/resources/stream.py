@@ -158,7 +158,7 @@ ROUTES = (
         "changed, at most once a second, 50 in a message. `throughput`: the last whole second. `dlq`: "
         "how many deliveries died, by destination. `replays`: the latest jobs, of all destinations, when "
         "one has changed. "
-        "`missed` says how many messages a slow client has lost. After 15 seconds of silence comes a "
+        "`missed` says how many messages a slow client has lost. After 3 seconds of silence comes a "
         "comment.\n\nThe stream ends with its credential, and when the server stops. Outcomes are those "
         "of the process that answers. A workspace has 16 streams at most.",
         tag="Observability",

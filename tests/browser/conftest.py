@@ -17,15 +17,20 @@ from tests.process.receiver import Receiver
 CHROMIUM = shutil.which("chromium")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Window]:
-    """Debian's Chromium. While it runs, its thread can run no other asyncio loop: hence one a module."""
+def require_chromium() -> str:
+    """Return the browser's program. Without it a test is skipped, or fails where CI is set."""
     if CHROMIUM is None:
         message = "These tests need Chromium. On Debian and Ubuntu: apt install chromium"
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)
-    with open_browser(CHROMIUM) as opened:
+    return CHROMIUM
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Window]:
+    """Debian's Chromium. While it runs, its thread can run no other asyncio loop: hence one a module."""
+    with open_browser(require_chromium()) as opened:
         yield opened
 
 

@@ -235,3 +235,52 @@ def test_the_search_finds_by_id_and_by_the_beginning_of_a_name(window: Window, t
     page.get_by_role("dialog").get_by_role("link", name="acme-1").wait_for()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="acme-1", level=1).wait_for()
+
+
+def test_all_that_waits_and_matches_is_counted_and_cancelled_by_a_job(
+    window: Window, town: Town
+) -> None:
+    town.receiver.behave("/stuck", always(Answer(500)))
+    made = town.destination("Stuck", "/stuck", ["stuck.*"], delivery={"retrySchedule": [600]})
+    town.house.api("POST", f"/destinations/{made}/disable", {})
+    for number in range(5):
+        town.house.post(str(number), kind="stuck.here")
+    page = window.open(f"/deliveries?destinationId={made}&status=PENDING")
+    expect(page.locator("tbody tr")).to_have_count(5)
+    page.get_by_role("button", name="Cancel all that match").click()
+    page.get_by_role("dialog").get_by_text("5 deliveries would never be sent.").wait_for()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel 5").click()
+    page.get_by_role("heading", name="Cancelling what waits").wait_for()
+    expect(page.locator("main").get_by_text("Completed").first).to_be_visible(timeout=20_000)
+    assert town.first(f"/deliveries?destinationId={made}&status=PENDING") is None
+
+
+def test_events_that_a_destination_lacks_are_replayed(window: Window, town: Town) -> None:
+    for number in range(3):
+        town.house.post(str(number), kind="lacking.one")
+    town.destination("Lacking", "/lacking", ["lacking.*"])
+    page = window.open("/replays?new=1")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("What").select_option("MISSING")
+    dialog.get_by_label("Destination").select_option(label="Lacking")
+    dialog.get_by_role("button", name="Count first").click()
+    page.get_by_role("button", name="Start 3").click()
+    town.receiver.wait_count("/lacking", 3)
+
+
+def test_a_destination_gets_a_password_that_is_not_shown_again(window: Window, town: Town) -> None:
+    made = town.destination("Guarded", "/guarded", ["guarded.*"])
+    page = window.open(f"/destinations/{made}/settings")
+    page.get_by_label("Beside the signature").select_option("BASIC")
+    page.get_by_label("User").fill("angarium")
+    page.get_by_label("Password").fill("correct horse")
+    page.get_by_role("button", name="Save the authentication").click()
+    page.get_by_text("Saved. It acts on attempts not yet begun.").wait_for()
+    expect(page.get_by_label("Password")).to_have_value("***")
+    page.get_by_label("Method").select_option("PUT")
+    page.get_by_label("Switch off after, seconds").fill("3600")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_text("Saved. It acts on attempts not yet begun.").nth(1).wait_for()
+    told = town.house.api("GET", f"/destinations/{made}")
+    assert (told["method"], told["disableAfterSeconds"]) == ("PUT", 3600)
+    assert told["authentication"]["username"] == "angarium"

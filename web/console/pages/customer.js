@@ -78,7 +78,9 @@ export function Page({ externalId }) {
   return html`${h(
     Head,
     { title: customer.name ?? externalId, up },
-    html`<a class="button" href=${at(`/events?customerExternalId=${encodeURIComponent(externalId)}`)}>${t("Its events")}</a>`,
+    html`<a class="button" href=${at(`/events?customerExternalId=${encodeURIComponent(externalId)}`)}>${t("Its events")}</a>
+      <a class="button" href=${at(`/deliveries?customerExternalId=${encodeURIComponent(externalId)}`)}>${t("Its deliveries")}</a>
+      ${writes.value && html`<a class="button" href=${at(`/replays?new=1&customerAccountId=${customer.customerAccountId}&customer=${encodeURIComponent(externalId)}`)}>${t("Send again")}</a>`}`,
     writes.value && h(Button, { act: portal }, t("Open its portal")),
   )}
     <p class="row wrap quiet"><span class="wide-text">${externalId}</span>${h(Ident, { id: customer.customerAccountId })}</p>

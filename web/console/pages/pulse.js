@@ -20,8 +20,8 @@ const filters = () => [
   { name: "state", label: t("State"), options: ["FAILING", "DEGRADED", "HEALTHY", "IDLE", "DISABLED"] },
 ];
 
-/** @param {{row: any, points: any, changed: (destination: any) => void}} props */
-function Beat({ row, points, changed }) {
+/** @param {{row: any, points: any, changed: (destination: any) => void, seen: (health: any) => void}} props */
+function Beat({ row, points, changed, seen }) {
   const { destination, health } = row;
   const { queue } = health;
   return html`<li class="pulse">
@@ -30,7 +30,7 @@ function Beat({ row, points, changed }) {
     <span class="number figure-pair"><b>${number(queue.pending)}</b> <span class="quiet">${t("wait")}</span><br />
       <b>${number(queue.inFlight)}</b> <span class="quiet">${t("of {n}", { n: queue.concurrency })}</span></span>
     <span class="wide">${h(Course, { points })}</span>
-    <span class="wide">${h(Concurrency, { destination, queue, changed })}</span>
+    <span class="wide">${h(Concurrency, { destination, queue, changed, seen })}</span>
     <span class="number only-wide">${duration(health.latencyMs.p95)}</span>
     <span class="number only-wide">${percent(health.successRate)}</span>
   </li>`;
@@ -66,6 +66,8 @@ export function Page() {
     const timer = setInterval(step, 1000);
     return () => clearInterval(timer);
   }, []);
+  const seen = (/** @type {any} */ health) =>
+    change((row) => (row.destination.id === health.destinationId ? { ...row, health } : row));
   const changed = (/** @type {any} */ destination) =>
     change((row) =>
       row.destination.id === destination.id
@@ -99,7 +101,7 @@ export function Page() {
             : html`<div class="pulse head" aria-hidden="true"><span>${t("Destination")}</span><span class="number">${t("Queue, in flight")}</span>
             <span class="legend"><span><i style=${{ "--tone": "var(--warn)" }} />${t("waiting")}</span><span><i style=${{ "--tone": "var(--accent)" }} />${t("in flight")}</span></span>
             <span>${t("Concurrency")}</span><span class="number">p95</span><span class="number">${t("Success")}</span></div>
-          <ul>${items.map((/** @type {any} */ row) => h(Beat, { key: row.destination.id, row, points: courses.current.points[row.destination.id], changed }))}</ul>
+          <ul>${items.map((/** @type {any} */ row) => h(Beat, { key: row.destination.id, row, points: courses.current.points[row.destination.id], changed, seen }))}</ul>
           ${h(More, { list: found })}`
       }
     </section>`;

@@ -43,11 +43,13 @@ export function Page({ id }) {
     act(() => api.post(`/replay-jobs/${id}/cancel`), t("It is cancelled; nothing more is sent.")).then((next) => {
       if (next) found.set((old) => ({ ...old, ...next }));
     });
+  const titles = { CANCEL: t("Cancelling what waits"), RETRY: t("Retrying what waits") };
+  const title = titles[/** @type {keyof typeof titles} */ (job.kind)] ?? t("Replay");
   const figure = (/** @type {string} */ name, /** @type {any} */ value) =>
     html`<div class="figure"><span class="name">${name}</span><span class="value">${value}</span></div>`;
   const now = progress.data;
   const list = `replayJobId=${id}`;
-  return html`${h(Head, { title: t("Replay"), up, live: runs }, runs && writes.value && h(Button, { act: cancel, kind: "danger" }, t("Cancel it")))}
+  return html`${h(Head, { title, up, live: runs }, runs && writes.value && h(Button, { act: cancel, kind: "danger" }, t("Cancel it")))}
     <p class="verdict">${h(State, { name: job.status })}${now?.etaSeconds !== null && now?.etaSeconds !== undefined && runs && html`<span class="quiet">${t("{time} to go", { time: duration(now.etaSeconds * 1000) })}</span>`}</p>
     ${job.error && html`<p class="notice tone-bad">${job.error}</p>`}
     <div class="meter tall" role="progressbar" aria-valuenow=${Math.round(done(job) * 100)} aria-valuemin="0" aria-valuemax="100" aria-label=${t("Progress")}><i style=${{ inlineSize: `${done(job) * 100}%` }} /></div>

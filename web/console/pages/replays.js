@@ -1,6 +1,6 @@
 /** The replay jobs: start one after counting, watch those that run. */
 import { h, html } from "../../vendor/preact.js";
-import { percent } from "../../shared/format.js";
+import { percent, words } from "../../shared/format.js";
 import { number, t } from "../../shared/i18n.js";
 import { usePages } from "../../shared/resource.js";
 import { query, setQuery } from "../../shared/router.js";
@@ -18,6 +18,7 @@ import { api, at, writes } from "../session.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [
+  { name: "kind", label: t("Kind"), options: ["REPLAY", "CANCEL", "RETRY"] },
   { name: "status", label: t("State"), options: ["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] },
 ];
 
@@ -29,6 +30,8 @@ export function done(job) {
 /** What a job replays, in words. @param {{job: any}} props */
 export function Selection({ job }) {
   const parts = [
+    job.kind && job.kind !== "REPLAY" && words(job.kind),
+    job.mode === "MISSING" && t("what is missing"),
     job.deliveryIds && t("{n} picked deliveries", { n: number(job.deliveryIds.length) }),
     job.eventTypes?.join(", "),
     job.statuses?.join(", ").toLowerCase(),

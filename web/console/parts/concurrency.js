@@ -15,14 +15,15 @@ function place(value) {
 }
 
 /**
- * @param {{destination: any, queue: any, changed: (destination: any) => void}} props `changed` gets what the service answered
+ * @param {{destination: any, queue: any, changed: (destination: any) => void, seen?: (health: any) => void}} props `changed` gets what the service answered, `seen` the health after it
  */
-export function Concurrency({ destination, queue, changed }) {
+export function Concurrency({ destination, queue, changed, seen }) {
   const set = destination.delivery.concurrency;
   const now = set === "auto" ? queue.concurrency : set;
   const strict = destination.delivery.ordering === "STRICT";
   const [draft, setDraft] = useState(now);
   const timer = useRef(0);
+  const held = useRef(false); // by a pointer, which is released where the slider is to stay
   useEffect(() => {
     if (!timer.current) setDraft(now);
   }, [now]);
@@ -43,13 +44,16 @@ export function Concurrency({ destination, queue, changed }) {
       t("{name}: concurrency {value}", { name: destination.name, value: concurrency }),
       undo,
     );
-    if (answer) changed(answer);
-    else setDraft(now);
+    if (!answer) return setDraft(now);
+    changed(answer);
+    // The stream tells health once a second: what the change did is asked for at once.
+    if (seen) api.get(`/destinations/${destination.id}/health`).then(seen, () => undefined);
   };
   const later = (/** @type {number} */ value) => {
     setDraft(value);
     clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => send(value), STILL_MS);
+    timer.current = window.setTimeout(() => send(value), held.current ? 0 : STILL_MS);
+    held.current = false;
   };
   const whole = (/** @type {string} */ text) => Math.min(MOST, Math.max(1, Math.round(Number(text)) || 1));
   const suggested = queue.suggestedConcurrency;
@@ -59,9 +63,12 @@ export function Concurrency({ destination, queue, changed }) {
   return html`<div class="slide">
     <span class="track"><input type="range" min="0" max=${STEPS.length - 1} step="1" value=${place(draft)} list="steps"
       aria-label=${t("Concurrency of {name}", { name: destination.name })} aria-valuetext=${String(draft)}
+      onPointerDown=${() => {
+        held.current = true;
+      }}
       onInput=${(/** @type {any} */ event) => setDraft(STEPS[event.currentTarget.value])}
       onChange=${(/** @type {any} */ event) => later(STEPS[event.currentTarget.value])} />
-      ${suggested !== null && html`<i class="mark" title=${t("suggested: {n}", { n: suggested })} style=${{ insetInlineStart: `calc(8px + (100% - 16px) * ${place(suggested) / (STEPS.length - 1)})` }} />`}</span>
+      ${suggested !== null && html`<i class="advice" title=${t("suggested: {n}", { n: suggested })} style=${{ insetInlineStart: `calc(8px + (100% - 16px) * ${place(suggested) / (STEPS.length - 1)})` }} />`}</span>
     <input class="input number" inputmode="numeric" value=${draft} aria-label=${t("Concurrency of {name}, exactly", { name: destination.name })}
       onChange=${(/** @type {any} */ event) => {
         setDraft(whole(event.currentTarget.value));

@@ -11,6 +11,7 @@ import { Table } from "../ui/table.js";
 import { act, Button } from "../act.js";
 import { Head } from "../head.js";
 import { useNames } from "../names.js";
+import { AllMatching } from "../parts/all-matching.js";
 import { columns, Fresh, link, merged } from "../parts/deliveries.js";
 import { api, at, may, whole } from "../api.js";
 
@@ -27,6 +28,7 @@ const CATEGORIES = [
   "HTTP_4XX",
   "HTTP_5XX",
   "RATE_LIMITED",
+  "AUTHENTICATION",
   "TRANSFORM",
   "DESTINATION_GONE",
   "INTERNAL",
@@ -132,7 +134,7 @@ export function Page() {
       ${whole && html`<a class="button" href=${at("/events?send=1")}>${t("Send an event")}</a>`}`,
       );
   return html`${h(Head, { title: t("Deliveries"), live: true })}
-    ${h(Filters, { filters: filters() }, h(Fresh, { count: fresh, show: reload }))}
+    ${h(Filters, { filters: filters() }, [h(Fresh, { count: fresh, show: reload }), whole && may("retryDeliveries") && h(AllMatching, { key: "all", given: zoned(given) })])}
     <section class="panel">
       ${
         picked.size > 0 &&

@@ -13,6 +13,9 @@ import { api, at } from "../api.js";
 /** What differs between any two deliveries and tells nothing. */
 const OWN = ["webhook-id", "webhook-timestamp", "webhook-signature", "angarium-delivery-id", "date"];
 
+/** The same in the body: the members that name the event. */
+const ENVELOPE = /^ {2}"(id|timestamp)": ".*",\n/gm;
+
 /** @param {string | null | undefined} text */
 const lines = (text) => {
   try {
@@ -35,7 +38,7 @@ function told(request, attempt) {
     `${request?.method ?? ""} ${request?.url ?? ""}`,
     ...of(request?.headers),
     "",
-    lines(request?.body),
+    lines(request?.body).replaceAll(ENVELOPE, ""),
     "",
     `${attempt.responseStatus ?? attempt.errorCategory ?? ""}`,
     ...of(attempt.responseHeaders),

@@ -18,9 +18,9 @@ function hoursAgo(hours) {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60e3).toISOString().slice(0, 16);
 }
 
-/** Count by a dry job, and wait for its end. @param {object} selection */
-async function counted(selection) {
-  let job = await api.post("/replay-jobs", { ...selection, dryRun: true });
+/** Count by a dry job, and wait for its end. @param {string} path that makes jobs @param {object} selection @returns {Promise<number>} */
+export async function counted(path, selection) {
+  let job = await api.post(path, { ...selection, dryRun: true });
   while (["PENDING", "RUNNING"].includes(job.status)) {
     await new Promise((done) => setTimeout(done, LOOK_MS));
     job = await api.get(`/replay-jobs/${job.id}`);
@@ -34,6 +34,7 @@ export function Replaying({ close, destinationId = query().destinationId }) {
   const [draft, setDraft] = useState({
     destinationId: destinationId ?? "",
     types: "",
+    mode: "AGAIN",
     status: "FAILED",
     from: hoursAgo(24),
     to: "",
@@ -49,11 +50,14 @@ export function Replaying({ close, destinationId = query().destinationId }) {
       setCount(null);
     },
   });
+  const { customerAccountId: customer, customer: customerName } = query();
   const types = patterns(draft.types);
   const selection = {
     destinationId: draft.destinationId || null,
     eventTypes: types.length ? types : null,
-    statuses: draft.status ? [draft.status] : null,
+    mode: draft.mode,
+    ...(customer && !draft.destinationId ? { customerAccountId: customer } : {}),
+    statuses: draft.status && draft.mode === "AGAIN" ? [draft.status] : null,
     from: draft.from ? new Date(draft.from).toISOString() : null,
     to: draft.to ? new Date(draft.to).toISOString() : null,
   };
@@ -68,7 +72,7 @@ export function Replaying({ close, destinationId = query().destinationId }) {
     }
     setBusy(false);
   };
-  const look = () => run(async () => setCount(await counted(selection)));
+  const look = () => run(async () => setCount(await counted("/replay-jobs", selection)));
   const start = () =>
     run(async () => {
       const job = await api.post("/replay-jobs", { ...selection, ratePerSecond: Number(draft.rate) || null });
@@ -87,17 +91,30 @@ export function Replaying({ close, destinationId = query().destinationId }) {
       if (count) start();
       else look();
     }}>
-    ${h(Field, { label: t("Destination"), ...field("destinationId"), options: [["", t("All destinations")], ...known] })}
+    ${h(Field, {
+      label: t("What"),
+      ...field("mode"),
+      options: [
+        ["AGAIN", t("Deliveries once more")],
+        ["MISSING", t("Events that the destination has no delivery of")],
+      ],
+      hint:
+        draft.mode === "MISSING" ? t("By its rules of now: for a new destination, or after a rule was mended.") : "",
+    })}
+    ${h(Field, { label: t("Destination"), ...field("destinationId"), options: [["", draft.mode === "MISSING" ? t("Choose one") : customer ? t("All destinations of {name}", { name: customerName ?? customer }) : t("All destinations")], ...known] })}
     <div class="pair">
-      ${h(Field, {
-        label: t("Those that were"),
-        ...field("status"),
-        options: [
-          ["FAILED", t("Failed")],
-          ["DELIVERED", t("Delivered")],
-          ["", t("Any")],
-        ],
-      })}
+      ${
+        draft.mode === "AGAIN" &&
+        h(Field, {
+          label: t("Those that were"),
+          ...field("status"),
+          options: [
+            ["FAILED", t("Failed")],
+            ["DELIVERED", t("Delivered")],
+            ["", t("Any")],
+          ],
+        })
+      }
       ${h(Field, { label: t("Event types"), ...field("types"), hint: t("Empty: all.") })}
       ${h(Field, { label: t("From"), kind: "datetime-local", ...field("from") })}
       ${h(Field, { label: t("To"), kind: "datetime-local", ...field("to"), hint: t("Empty: until now.") })}

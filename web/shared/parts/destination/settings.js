@@ -8,6 +8,7 @@ import { say } from "../../ui/toasts.js";
 import { act, Button } from "../../act.js";
 import { forgetNames } from "../../names.js";
 import { api, may as mayDo, whole } from "../../api.js";
+import { Authentication } from "./authentication.js";
 
 /** The console shows a reader what it may not change; the portal leaves it out. @param {import("../../api.js").Ability} ability */
 const may = (ability) => whole || mayDo(ability);
@@ -19,10 +20,12 @@ const lines = (headers) =>
     .join("\n");
 
 /** @param {any} destination */
-function drafted({ name, url, description, headers, delivery }) {
+function drafted({ name, url, method, disableAfterSeconds, description, headers, delivery }) {
   return {
     name,
     url,
+    method,
+    disableAfter: String(disableAfterSeconds ?? ""),
     description: description ?? "",
     headers: lines(headers),
     ordering: delivery.ordering,
@@ -41,6 +44,8 @@ function patchOf(before, draft) {
   const delivery = {};
   if (changed("name")) patch.name = draft.name;
   if (changed("url")) patch.url = draft.url;
+  if (changed("method")) patch.method = draft.method;
+  if (changed("disableAfter")) patch.disableAfterSeconds = draft.disableAfter ? Number(draft.disableAfter) : null;
   if (changed("description")) patch.description = draft.description || null;
   if (changed("headers")) {
     const pairs = draft.headers
@@ -145,6 +150,21 @@ export function Settings({ destination, changed }) {
       </div>`
       }
       ${may("editDeliveryOptions") && h(Field, { label: t("Retry schedule, seconds"), ...field("schedule", "delivery.retrySchedule"), hint: t("Seconds after each failed attempt. Empty: one attempt only.") })}
+      ${
+        may("editDeliveryOptions") &&
+        html`<div class="pair">
+        ${h(Field, {
+          label: t("Method"),
+          ...field("method"),
+          options: [
+            ["POST", "POST"],
+            ["PUT", "PUT"],
+            ["PATCH", "PATCH"],
+          ],
+        })}
+        ${h(Field, { label: t("Switch off after, seconds"), ...field("disableAfter", "disableAfterSeconds"), kind: "number", min: 1, hint: t("Of failing without a success. Empty: never.") })}
+      </div>`
+      }
       ${error && h(Failure, { error })}
       ${
         changeable &&
@@ -152,5 +172,5 @@ export function Settings({ destination, changed }) {
         ${!same && html`<button type="button" class="button" onClick=${() => setDraft(before)}>${t("Reset")}</button>`}</div>`
       }
     </fieldset></form></section>
-    ${h(Secret, { destination })}</div>`;
+    <div class="stack">${h(Secret, { destination })}${may("editHeaders") && h(Authentication, { key: destination.authentication?.kind ?? "", destination, changed })}</div></div>`;
 }

@@ -1,0 +1,274 @@
+"""The figures of the console, with many deliveries in the tables.
+
+python -m tests.browser.figures                        # some four minutes; prints a table
+python -m tests.browser.figures --deliveries 20000     # a quick look
+"""
+
+import argparse
+import http.client
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.filling import Filled, fill
+from bench.interleaved import cost, in_turns
+from bench.service import Receiver as BenchReceiver
+from bench.service import Service
+from tests.browser import first_view
+from tests.browser.window import Window, open_browser
+from tests.process.house import House, until
+from tests.process.receiver import Answer, Receiver, always
+
+DELIVERIES = 1_000_000
+DAYS = 30  # that they are of
+VIEWS = 15  # first views
+ROUNDS = 5  # of each interaction, of which there are six
+ENDS = 20  # deliveries whose end is looked for
+SLIDES = 5
+WATCHED_S = 20  # of an idle server, with a page and without
+EVENTS, RATE, PAGES, TURNS = 20_000, 5_000, 10, 5  # of the main path
+TOPICS = "throughput,health,dlq"  # what an overview follows
+# `shown(selector, text)` resolves with the instant when a frame was drawn in which each element of the
+# selector has the text. `expect(selector, text)` does so from the next input on, with the ms since then.
+WATCH = """
+globalThis.shown = (selector, text) => new Promise((done, fail) => {
+  setTimeout(() => fail(new Error(`not shown: ${selector} ${text}`)), 30000);
+  const look = () => {
+    const found = [...document.querySelectorAll(selector)];
+    if (!found.length || !found.every((each) => each.textContent.includes(text))) return;
+    watch.disconnect();
+    requestAnimationFrame(() => setTimeout(() => done(performance.timeOrigin + performance.now())));
+  };
+  const watch = new MutationObserver(look);
+  watch.observe(document, {childList: true, subtree: true, characterData: true, attributes: true});
+  setTimeout(look);
+});
+globalThis.expect = (selector, text) => {
+  globalThis.took = new Promise((done, fail) => {
+    const kinds = ["pointerdown", "pointerup", "keydown", "change"];
+    const begin = (event) => {
+      for (const kind of kinds) removeEventListener(kind, begin, true);
+      const began = performance.timeOrigin + event.timeStamp;
+      shown(selector, text).then((drawn) => done(drawn - began), fail);
+    };
+    for (const kind of kinds) addEventListener(kind, begin, true);
+  });
+};
+"""
+
+
+class Figure(NamedTuple):
+    """A line of the table; `most` is the bar."""
+
+    name: str
+    value: float
+    unit: str
+    most: float
+
+
+def p95(values: list[float]) -> float:
+    """Return the 95th percentile."""
+    return sorted(values)[max(0, -(-len(values) * 95 // 100) - 1)]
+
+
+def after_input(window: Window, act: Callable[[], object], selector: str, text: str) -> float:
+    """Return the ms from an input to the frame that shows its result."""
+    window.page.evaluate("(wanted) => { expect(...wanted); }", [selector, text])
+    act()
+    took: float = window.page.evaluate("took")
+    return took
+
+
+def shown(window: Window, selector: str, text: str) -> float:
+    """Wait for a frame that shows a text; return its instant, in ms since the epoch."""
+    drawn: float = window.page.evaluate("(wanted) => shown(...wanted)", [selector, text])
+    return drawn
+
+
+def first(window: Window) -> list[Figure]:
+    """Measure first views."""
+    views = first_view.first_views(window, VIEWS)
+    median = statistics.median(each.ms for each in views)
+    return [
+        Figure("first view, median", median, "ms", first_view.MEDIAN_MS),
+        Figure("its scripts", max(len(each.scripts) for each in views), "", first_view.SCRIPTS),
+        Figure(
+            "its bytes", max(each.bytes for each in views) / 1000, "kB", first_view.BYTES / 1000
+        ),
+        Figure("its requests", max(len(each.requests) for each in views), "", first_view.REQUESTS),
+    ]
+
+
+def interactions(window: Window) -> Figure:
+    """Measure filters, sorting, opening and going back."""
+    page, took = window.page, []
+    select = partial(partial, page.get_by_label("State", exact=True).select_option)
+    for _ in range(ROUNDS):
+        window.open("/deliveries")
+        rows = "tbody tr:first-child .state"
+        took.append(after_input(window, select("RETRYING"), rows, "Retrying"))
+        took.append(after_input(window, select("DELIVERED"), rows, "Delivered"))
+        opener = page.locator("tbody a.opener").first
+        took.append(after_input(window, opener.click, ".attempts", "Attempt 1"))
+        back = partial(page.keyboard.press, "Escape")
+        took.append(after_input(window, back, rows, "Delivered"))
+        window.open("/destinations")
+        sort = page.get_by_role("button", name="Waiting")
+        took.append(after_input(window, sort.click, "th[aria-sort]", "Waiting"))
+        window.open("/dlq")
+        retry = page.locator(".cause").get_by_role("button", name="Retry").first
+        took.append(after_input(window, retry.click, ".triage", "Retry"))
+    return Figure(f"interaction to paint, p95 of {len(took)}", p95(took), "ms", 100)
+
+
+def ends(window: Window, house: House, receiver: Receiver) -> Figure:
+    """Measure from a receiver's answer to the screen."""
+    took = []
+    page = window.open("/deliveries?status=DELIVERED")
+    page.locator(".live", has_text="Live").wait_for()
+    for number in range(1, ENDS + 1):
+        house.post(f"end {number}", kind="end.seen")
+        drawn = shown(window, "button.fresh", f"{number} new")
+        answered = receiver.arrivals("/ends")[-1].at * 1000
+        took.append(drawn - answered)
+    return Figure("a delivery's end to the screen, most", max(took), "ms", 1000)
+
+
+def slides(window: Window, house: House, receiver: Receiver) -> Figure:
+    """Measure from a slider's release to the requests in flight on the screen."""
+    took = []
+    for number in range(SLIDES):
+        path = f"/slow/{number}"
+        receiver.behave(path, always(Answer(delay_s=3)))
+        made = house.made(receiver.url + path, f"slide.{number}", concurrency=1)
+        house.patch(made, name=f"Slide {number}")
+        house.post_batch([str(each) for each in range(200)], kind=f"slide.{number}")
+        page = window.open(f"/pulse?name=Slide {number}")
+        page.locator(".live", has_text="Live").wait_for()
+        shown(window, ".figure-pair", "1 of 1")
+        slider = page.get_by_label(f"Concurrency of Slide {number}", exact=True)
+        box = slider.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + 8, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] - 1, box["y"] + box["height"] / 2)
+        took.append(after_input(window, page.mouse.up, ".figure-pair", "200 of 256"))
+        house.api("DELETE", f"/destinations/{made}", {})
+    return Figure("slider released to in flight, most", max(took), "ms", 1000)
+
+
+def idle(window: Window, house: House) -> Figure:
+    """Measure what the server uses for one open overview, beyond what it uses by itself."""
+
+    def used() -> float:
+        before, began = house.cpu_s()[0], time.monotonic()
+        time.sleep(WATCHED_S)
+        return (house.cpu_s()[0] - before) / (time.monotonic() - began) * 100
+
+    window.page.goto("about:blank")
+    alone = used()
+    window.open("")
+    window.page.locator(".live", has_text="Live").wait_for()
+    return Figure("server's CPU for one open overview", max(0.0, used() - alone), "%", 1)
+
+
+@contextmanager
+def streams(service: Service) -> Iterator[None]:
+    """Hold what so many open overviews hold of the server."""
+    stop = threading.Event()
+
+    def follow() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
+        fields = {"authorization": f"Bearer {service.key}", "x-environment": "DEVELOPMENT"}
+        connection.request("GET", f"/stream?topics={TOPICS}", headers=fields)
+        answer = connection.getresponse()
+        while not stop.is_set() and answer.read1(65536):
+            pass
+        connection.close()
+
+    threads = [threading.Thread(target=follow) for _ in range(PAGES)]
+    for each in threads:
+        each.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for each in threads:
+            each.join()
+
+
+def main_path() -> Figure:
+    """Compare events of a main path that ten pages watch with those that nobody watches."""
+    with Service() as service, BenchReceiver() as receiver:
+        service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
+        plan: dict[str, Any] = {"events": EVENTS, "connections": 16, "rate": RATE}
+
+        def watched() -> Any:
+            with streams(service):
+                return cost(service, receiver, **plan)
+
+        found = in_turns(TURNS, lambda: cost(service, receiver, **plan), watched)
+        print(f"main path: {found.figures} {found.verdict} {found.reason}", file=sys.stderr)
+        return Figure("main path, ten pages over none", float(found.figures["ratio"]), "", 1.03)
+
+
+def measured(deliveries: int) -> list[Figure]:
+    """Measure everything that needs a browser."""
+    folder = Path(tempfile.mkdtemp(prefix="angarium-figures-"))
+    folder.chmod(0o755)
+    receiver = Receiver()
+    try:
+        with House(folder / "data") as house:
+            made = [house.made(f"{receiver.url}/{n}", f"never.{n}") for n in range(50)]
+            house.made(receiver.url + "/ends", "end.seen")
+            [place] = house.rows(
+                "SELECT e.number, e.workspace::text FROM environments e "
+                "WHERE e.number = (SELECT environment FROM destinations LIMIT 1)"
+            )
+            fill(house.folder, Filled(place[1], place[0], made), deliveries, DAYS)
+            until(lambda: house.api("GET", "/livez"), "the server answers")
+            with (
+                open_browser(shutil.which("chromium") or "chromium") as browser,
+                browser.another(house.url) as window,
+            ):
+                window.page.add_init_script(WATCH)
+                window.sign_in(house.key)
+                return [
+                    *first(window),
+                    interactions(window),
+                    ends(window, house, receiver),
+                    slides(window, house, receiver),
+                    idle(window, house),
+                ]
+    finally:
+        receiver.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def main() -> int:
+    """Print the table. Returns 1 where a figure misses its bar."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--deliveries", type=int, default=DELIVERIES, help="in the tables")
+    parser.add_argument("--without-load", action="store_true", help="leave the main path out")
+    given = parser.parse_args()
+    figures = measured(given.deliveries)
+    if not given.without_load:
+        figures.append(main_path())
+    print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    for each in figures:
+        verdict = "holds" if each.value <= each.most else "MISSES"
+        print(f"{each.name:44}{each.value:10.2f} {each.unit:3} of {each.most:g}  {verdict}")
+    return any(each.value > each.most for each in figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

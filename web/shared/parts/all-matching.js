@@ -1,0 +1,54 @@
+/** Cancels or retries all that waits at a destination and matches the list's filters: counted first, then done by a job. */
+import { h, html, useEffect, useState } from "../../vendor/preact.js";
+import { t, tn } from "../i18n.js";
+import { go } from "../router.js";
+import { Dialog } from "../ui/dialog.js";
+import { Failure } from "../ui/failure.js";
+import { api, at } from "../api.js";
+import { counted } from "./replaying.js";
+
+/** Filters of the list that such a job has as well. */
+const TAKEN = ["destinationId", "status", "eventType", "customerExternalId", "from", "to"];
+
+/** Return what a job would select, or null where the filters ask for more than a job can. @param {Record<string, string>} given as the API takes them */
+function selected(given) {
+  const { destinationId, status, eventType, customerExternalId, from, to } = given;
+  if (!destinationId || !["PENDING", "RETRYING"].includes(status)) return null;
+  if (Object.keys(given).some((name) => !TAKEN.includes(name))) return null;
+  return { destinationId, status, eventTypes: eventType ? [eventType] : null, customerExternalId, from, to };
+}
+
+/** @param {{verb: string, selection: object, close: () => void}} props `verb`: retry or cancel */
+function Confirm({ verb, selection, close }) {
+  const [count, setCount] = useState(/** @type {number | null} */ (null));
+  const [error, setError] = useState(/** @type {any} */ (null));
+  useEffect(() => {
+    counted(`/deliveries/${verb}`, selection).then(setCount, setError);
+  }, []);
+  const start = () =>
+    api.post(`/deliveries/${verb}`, selection).then((job) => {
+      close();
+      go(at(`/replays/${job.id}`));
+    }, setError);
+  const retries = verb === "retry";
+  return h(
+    Dialog,
+    { title: retries ? t("Retry all that match") : t("Cancel all that match"), close },
+    html`<div class="stack">
+    ${count === null && !error && html`<p role="status">${t("Counting…")}</p>`}
+    ${count !== null && html`<p role="status">${retries ? tn("{n} delivery would be sent now.", "{n} deliveries would be sent now.", count) : tn("{n} delivery would never be sent.", "{n} deliveries would never be sent.", count)}</p>`}
+    ${error && h(Failure, { error })}
+    <div class="row"><button type="button" class=${`button ${retries ? "primary" : "danger"}`} disabled=${!count} onClick=${start}>${retries ? tn("Retry {n}", "Retry all {n}", count ?? 0) : tn("Cancel {n}", "Cancel {n}", count ?? 0)}</button>
+      <button type="button" class="button" onClick=${close}>${t("Close")}</button></div></div>`,
+  );
+}
+
+/** @param {{given: Record<string, string>}} props `given`: the filters of the list, as the API takes them */
+export function AllMatching({ given }) {
+  const [verb, setVerb] = useState("");
+  const selection = selected(given);
+  if (!selection) return null;
+  return html`<button type="button" class="button" onClick=${() => setVerb("retry")}>${t("Retry all that match")}</button>
+    <button type="button" class="button danger" onClick=${() => setVerb("cancel")}>${t("Cancel all that match")}</button>
+    ${verb && h(Confirm, { verb, selection, close: () => setVerb("") })}`;
+}
