@@ -14,6 +14,7 @@ from engine.actors.reports import DestinationReport, Totals
 from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
 from engine.control.console import ConsoleCommands
+from engine.control.customer_erasures import CustomerErasures
 from engine.control.customers import CustomerCommands
 from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
@@ -147,6 +148,7 @@ class Services:
     judge: EventJudge  # whose time previews take
     customers: CustomerCommands
     customer_store: CustomerStore
+    customer_erasures: CustomerErasures
     hops_of: HopsOf  # of the events that a request with such headers brings
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`
     streams: Streams

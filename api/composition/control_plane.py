@@ -10,6 +10,7 @@ from api.ingestion_routes import make_blueprint
 from api.services import FileServices, Services
 from engine.actors.survey import Surveys
 from engine.control.console import ConsoleCommands
+from engine.control.customer_erasures import CustomerErasures
 from engine.control.customers import CustomerCommands
 from engine.control.deliveries import DeliveryCommands
 from engine.control.dlq import DeadLetterCommands
@@ -42,6 +43,7 @@ from storage.log.events import PostgresEvents
 from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
 from storage.replays.jobs import PostgresJobs
+from storage.retention.customer_erasures import CustomerErasureRows
 from storage.retention.erasing import PostgresErasure
 
 
@@ -71,6 +73,20 @@ def services_of(
         server.intake.entries,
         server.writer,
     )
+    store = PostgresErasure(server.bridge.pool)
+    erasure = ErasureCommands(
+        deliveries, events, store, server.directory, dead_letters, server.writer
+    )
+    customer_erasures = CustomerErasures(
+        CustomerErasureRows(server.bridge.pool, pages),
+        store,
+        erasure,
+        server.destinations,
+        tables.destinations,
+        models,
+        server.writer,
+    )
+    server.background.spawn(customer_erasures.run)
     return Services(
         admission=admission,
         models=models,
@@ -135,17 +151,11 @@ def services_of(
         bodies=ingestion.bodies,
         customers=CustomerCommands(tables.customers, server.writer),
         customer_store=tables.customers,
+        customer_erasures=customer_erasures,
         hops_of=ingestion.hops_of,
         delivery_log=deliveries,
         event_log=events,
-        erasure=ErasureCommands(
-            deliveries,
-            events,
-            PostgresErasure(server.bridge.pool),
-            server.directory,
-            dead_letters,
-            server.writer,
-        ),
+        erasure=erasure,
         queues=PostgresQueues(pages),
         event_finder=PostgresEventFinder(pages),
         visibility=visibility,

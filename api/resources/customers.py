@@ -9,13 +9,13 @@ from api.pages import page, position
 from api.queries import PageQuery
 from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from api.shapes import Page
-from api.shapes.customers import Customer, CustomerItem
+from api.shapes.customers import Customer, CustomerErasure, CustomerItem
 from engine.control.customers import MOST, CustomerDraft
 from engine.control.views import quotas_document
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.model.instants import iso
-from engine.model.quotas import CustomerAccount
+from engine.model.instants import iso, iso_or_none
+from engine.model.quotas import CustomerAccount, Erasure
 from engine.plans.plans import limits_of
 
 TAG = "Customers"
@@ -43,6 +43,16 @@ def item_view(account: CustomerAccount) -> CustomerItem:
     }
 
 
+def _erasure_view(erasure: Erasure | None) -> CustomerErasure | None:
+    if erasure is None:
+        return None
+    return {
+        "requestedAt": iso(erasure.requested_at_ms),
+        "finishedAt": iso_or_none(erasure.finished_at_ms),
+        "events": erasure.events,
+    }
+
+
 async def view(call: Call, account: CustomerAccount) -> Customer:
     """Return an account as callers see it."""
     services = call.services
@@ -52,6 +62,7 @@ async def view(call: Call, account: CustomerAccount) -> Customer:
         raise Refusal("not_found", "no such customer")
     return {
         **item_view(account),
+        "erasure": _erasure_view(account.erasure),
         "limits": {
             "destinations": limits.destinations,
             "rules": limits.rules,
@@ -96,6 +107,13 @@ async def put(call: Call) -> Customer:
         call.actor, call.number, call.path["externalId"], call.body_as(CustomerDraft)
     )
     return await view(call, account)
+
+
+async def erase(call: Call) -> Customer:
+    """Begin to erase what one has."""
+    name = call.path["externalId"]
+    await call.services.customer_erasures.request(call.actor, call.number, name)
+    return await view(call, await call.services.customers.get(call.number, name))
 
 
 ROUTES = (
@@ -145,5 +163,24 @@ ROUTES = (
         body=CustomerDraft,
         refusals=(404, 409),
         example={"name": "Acme Corp.", "quotas": {"destinations": 50, "rules": 500}},
+    ),
+    Route(
+        method="DELETE",
+        path="/customers/{externalId}",
+        name="eraseCustomer",
+        command=Command("customers erase", confirm="Erase all contents of customer {}?"),
+        client=Method("customers.erase"),
+        summary="Erase a customer's contents",
+        description="Archives the customer's destinations, with their rules, and erases the contents of "
+        "all events that were accepted for the customer before: payloads, metadata, files, and what "
+        "receivers and scripts said of their deliveries, as `DELETE /events/{id}/payload` does. It goes "
+        "on after the answer, and after a restart of the server, until `erasure.finishedAt` says that it "
+        "has ended. Events, deliveries and counters stay, and so does the account.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=erase,
+        status=202,
+        refusals=(404,),
     ),
 )

@@ -27,6 +27,14 @@ class CustomerUse(TypedDict):
     transforms: int
 
 
+class CustomerErasure(TypedDict):
+    """The last request to erase a customer's contents."""
+
+    requestedAt: Timestamp
+    finishedAt: Annotated[Timestamp | None, told("Null while it goes on.")]
+    events: Annotated[int, told("That have lost their contents so far.")]
+
+
 class CustomerItem(TypedDict):
     """A customer's account, as lists show it."""
 
@@ -40,5 +48,6 @@ class CustomerItem(TypedDict):
 class Customer(CustomerItem):
     """A customer's account."""
 
+    erasure: Annotated[CustomerErasure | None, told("Null where nobody asked for one.")]
     limits: CustomerLimits
     used: CustomerUse

@@ -1,5 +1,6 @@
 """The erasure of an event's content, on request: what waits is cancelled first, then all of it goes."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import trio
@@ -36,6 +37,9 @@ class ErasureStore(Protocol):
         """Erase payload, metadata, attachments and files of an event, and what receivers and scripts said
         of its deliveries, in one transaction. False, and nothing is erased, if a delivery waits or is in
         the dead-letter queue, or if it was erased before."""
+
+    async def erase_many(self, environment: int, events: Sequence[str], at_ms: int) -> list[str]:
+        """Erase the same of many events, without an audit entry; return those that were erased."""
 
 
 class ErasureCommands:

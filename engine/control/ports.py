@@ -8,6 +8,8 @@ then it has written nothing.
 from collections.abc import Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from engine.core.vocabulary import DestinationStatus
 from engine.model.configuration import (
     AuditEntry,
@@ -252,6 +254,46 @@ class RuleStore(Protocol):
     ) -> list[RuleModel]:
         """Return rules with an id below `before`, newest first; with `account` only those of its
         destinations."""
+
+
+class Erasing(Struct, frozen=True):
+    """A request that is not finished: events of `customer` with ids above `cursor` and below `below`."""
+
+    environment: int
+    account: str
+    customer: str
+    below: str
+    cursor: str
+    requested_at_ms: int
+
+
+class CustomerEvents(Struct, frozen=True):
+    """Events that have contents; everything up to `through` was examined. `erased`: how many lost theirs
+    since the request. `end`: nothing is beyond."""
+
+    ids: list[str]
+    erased: int
+    through: str
+    end: bool
+
+
+class ErasureRows(Protocol):
+    """Requests to erase a customer's contents."""
+
+    async def account(self, environment: int, customer: str) -> str | None:
+        """Return the account of a customer."""
+
+    async def request(self, request: Erasing, audit: AuditEntry) -> bool:
+        """Add a request. One that goes on takes in what came since, one that ended begins anew."""
+
+    async def unfinished(self) -> list[Erasing]:
+        """Return the requests that are not finished."""
+
+    async def events(self, request: Erasing) -> CustomerEvents:
+        """Return a bounded number of the events beyond the cursor."""
+
+    async def erased(self, request: Erasing, through: str, count: int, at_ms: int | None) -> None:
+        """Move the cursor of a request; `at_ms` ends it."""
 
 
 class SettingsStore(Protocol):

@@ -25,6 +25,14 @@ class Quotas(Struct, frozen=True, kw_only=True):
     requests_per_minute: int | None = None
 
 
+class Erasure(Struct, frozen=True):
+    """The last request to erase a customer's contents: how many events have lost theirs so far."""
+
+    requested_at_ms: int
+    finished_at_ms: int | None
+    events: int
+
+
 class CustomerAccount(Struct, frozen=True, kw_only=True):
     """One version of a customer's account. Version 0 is an account without a name and quotas of its
     own."""
@@ -35,6 +43,7 @@ class CustomerAccount(Struct, frozen=True, kw_only=True):
     version: int = 0
     name: str | None = None
     quotas: Quotas = Quotas()
+    erasure: Erasure | None = None
 
 
 class Used(Struct, frozen=True):

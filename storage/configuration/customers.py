@@ -5,15 +5,17 @@ import json
 from asyncpg import Record
 
 from engine.model.configuration import AuditEntry
-from engine.model.quotas import CustomerAccount, CustomerTally, Quotas, Used
+from engine.model.quotas import CustomerAccount, CustomerTally, Erasure, Quotas, Used
 from storage.audit.entries import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 
 _SELECT = """
-    SELECT a.environment, a.id::text AS id, a.external_id, coalesce(s.version, 0) AS version, s.document
+    SELECT a.environment, a.id::text AS id, a.external_id, coalesce(s.version, 0) AS version, s.document,
+        r.requested_at_ms, r.finished_at_ms, r.events
     FROM customer_accounts a
     {join} customer_settings s ON s.environment = a.environment AND s.account = a.id
+    LEFT JOIN customer_erasures r ON r.environment = a.environment AND r.account = a.id
 """
 SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # those of which anything was said
 _GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
@@ -134,7 +136,11 @@ class Customers:
 def customer_account(row: Record) -> CustomerAccount:
     """Return a row of `_SELECT`."""
     said = {} if row["document"] is None else json.loads(row["document"])
+    erasure = None
+    if row["requested_at_ms"] is not None:
+        erasure = Erasure(row["requested_at_ms"], row["finished_at_ms"], row["events"])
     return CustomerAccount(
+        erasure=erasure,
         id=row["id"],
         environment=row["environment"],
         external_id=row["external_id"],

@@ -37,6 +37,7 @@ from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
 from engine.control.console import PURPOSE as CONSOLE
 from engine.control.console import ConsoleCommands, ConsoleTokens, session_reader
+from engine.control.customer_erasures import CustomerErasures
 from engine.control.customers import CustomerCommands, QuotaCheck
 from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
@@ -108,6 +109,7 @@ from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
 from storage.ownership import Ownership
 from storage.replays.jobs import PostgresJobs
+from storage.retention.customer_erasures import CustomerErasureRows
 from storage.retention.erasing import PostgresErasure
 from tests.api.issued import Issued, logged
 from tests.api.no_files import no_files, no_reading
@@ -424,6 +426,20 @@ class House:
         )
 
     def services(self) -> Services:
+        erasure = ErasureCommands(
+            self.log,
+            self.log,
+            PostgresErasure(self.bridge.pool),
+            self.directory,
+            DeadLetterCommands(
+                self.log,
+                PostgresDeadLetters(self.bridge.pool),
+                PostgresRequeue(self.bridge.connection(INTAKE), Ownership()),
+                NoAdmission(),
+                self.writer,
+            ),
+            self.writer,
+        )
         return Services(
             admission=self.admission,
             models=self.models,
@@ -489,6 +505,15 @@ class House:
             bodies=self.ingestion.bodies,
             customers=CustomerCommands(self.tables.customers, self.writer),
             customer_store=self.tables.customers,
+            customer_erasures=CustomerErasures(
+                CustomerErasureRows(self.bridge.pool, self.bridge.pool),
+                PostgresErasure(self.bridge.pool),
+                erasure,
+                self.destinations,
+                self.tables.destinations,
+                self.models,
+                self.writer,
+            ),
             hops_of=self.ingestion.hops_of,
             schemas=self.schemas,
             schema_store=self.tables.schemas,
@@ -507,20 +532,7 @@ class House:
             filter_failures=self.filter_failures,
             delivery_log=self.log,
             event_log=self.log,
-            erasure=ErasureCommands(
-                self.log,
-                self.log,
-                PostgresErasure(self.bridge.pool),
-                self.directory,
-                DeadLetterCommands(
-                    self.log,
-                    PostgresDeadLetters(self.bridge.pool),
-                    PostgresRequeue(self.bridge.connection(INTAKE), Ownership()),
-                    NoAdmission(),
-                    self.writer,
-                ),
-                self.writer,
-            ),
+            erasure=erasure,
             queues=PostgresQueues(self.bridge.pool),
             event_finder=PostgresEventFinder(self.bridge.pool),
             visibility=Visibility(self.plans, self.clock.now),

@@ -193,6 +193,10 @@ async def _resume(stage: Stage) -> tuple[str, Json]:
     return f"/destinations/{await stage.destination()}/resume", {}
 
 
+async def _erase_customer(stage: Stage) -> tuple[str, Json]:
+    return "/customers/audited", {}
+
+
 async def _create_job(stage: Stage) -> tuple[str, Json]:
     return "/replay-jobs", {"destinationId": await stage.destination()}
 
@@ -270,6 +274,7 @@ WRITES: dict[str, tuple[Write, str]] = {
     "revokeApiKey": (_revoke_key, "api_key.revoke"),
     "createEmbedSession": (_embed, "embed_session.create"),
     "putCustomer": (_customer, "customer.update"),
+    "eraseCustomer": (_erase_customer, "customer.erase"),
     "updateWorkspace": (_workspace, "workspace.update"),
 }
 _ROUTES = [route for route in ROUTES if route.scopes == MANAGE and route.method != "GET"]

@@ -34,4 +34,18 @@ PLAIN: tuple[Plain, ...] = (
         ),
         arguments=(("external_id", "EXTERNAL_ID"),),
     ),
+    Plain(
+        "erase",
+        "customers.erase",
+        help=(
+            "Erase a customer's contents.\n\nArchives the customer's destinations, with their "
+            "rules, and erases the contents of all events that were accepted for the customer "
+            "before: payloads, metadata, files, and what receivers and scripts said of their "
+            "deliveries, as `DELETE /events/{id}/payload` does. It goes on after the answer, "
+            "and after a restart of the server, until `erasure.finishedAt` says that it has "
+            "ended. Events, deliveries and counters stay, and so does the account."
+        ),
+        arguments=(("external_id", "EXTERNAL_ID"),),
+        confirm="Erase all contents of customer {}?",
+    ),
 )

@@ -13,6 +13,7 @@ from angarium.shapes.client import AuthContext, LoopHealth, Throughput, Throughp
 from angarium.shapes.customers import (
     Customer,
     CustomerDraft,
+    CustomerErasure,
     CustomerItem,
     CustomerLimits,
     CustomerUse,
@@ -184,6 +185,7 @@ __all__ = [
     "Counts",
     "Customer",
     "CustomerDraft",
+    "CustomerErasure",
     "CustomerItem",
     "CustomerLimits",
     "CustomerMay",

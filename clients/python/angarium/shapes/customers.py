@@ -4,6 +4,16 @@
 from typing import TypedDict
 
 
+class CustomerErasure(TypedDict):
+    """The last request to erase a customer's contents."""
+
+    requestedAt: str
+    # Null while it goes on.
+    finishedAt: str | None
+    # That have lost their contents so far.
+    events: int
+
+
 class CustomerLimits(TypedDict):
     """The limits that a customer's embed sessions act by."""
 
@@ -44,6 +54,8 @@ class Customer(TypedDict):
     quotas: QuotasDraft
     # When something first named the customer.
     createdAt: str
+    # Null where nobody asked for one.
+    erasure: CustomerErasure | None
     limits: CustomerLimits
     used: CustomerUse
 

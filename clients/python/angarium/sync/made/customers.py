@@ -61,3 +61,15 @@ class Customers(Resource):
                 "PUT", at("customers", external_id), body=body_of({"name": name, "quotas": quotas})
             )
         )
+
+    def erase(self, external_id: str) -> Customer:
+        """Erase a customer's contents.
+
+        Archives the customer's destinations, with their rules, and erases the contents of all
+        events that were accepted for the customer before: payloads, metadata, files, and what
+        receivers and scripts said of their deliveries, as `DELETE /events/{id}/payload` does.
+        It goes on after the answer, and after a restart of the server, until
+        `erasure.finishedAt` says that it has ended. Events, deliveries and counters stay, and
+        so does the account.
+        """
+        return self._send(Call("DELETE", at("customers", external_id)))
