@@ -6,6 +6,7 @@ learns a URL that was meant for this service.
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -106,8 +107,8 @@ def metadata_of(attachment: AttachmentDraft) -> bytes | None:
 
 
 def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
-    """Return `attachments` as receivers get them. Each entry has its file as its source, and the file's
-    facts where the caller gave none."""
+    """Return `attachments` as receivers get them. Each entry has its file as its source, the file's
+    measured size and hash once they are known, and its other facts where the caller gave none."""
     shown = []
     for entry, file in zip(_entries.decode(raw), files, strict=True):
         members: dict[str, bytes] = {name: bytes(value) for name, value in entry.items()}
@@ -116,14 +117,38 @@ def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
             "fileName": file.file_name,
             "fileType": file.file_type,
             "contentType": file.content_type,
-            "sizeBytes": file.size,
         }
         for name, value in known.items():
             if value is not None and members.get(name, _NULL) == _NULL:
                 members[name] = _json(value)
-        inside = b",".join(_json(name) + b":" + value for name, value in members.items())
-        shown.append(b"{" + inside + b"}")
+        shown.append(_object(members | _measures(file)))
     return b"[" + b",".join(shown) + b"]"
+
+
+def measured(raw: bytes, files: Sequence[FileRecord]) -> bytes:
+    """Return stored `attachments` with the measured size and hash of their files, which are in order."""
+    left = iter(files)
+    shown = []
+    for entry in _entries.decode(raw):
+        members = {name: bytes(value) for name, value in entry.items()}
+        if _names_file(entry):
+            members |= _measures(next(left))
+        shown.append(_object(members))
+    return b"[" + b",".join(shown) + b"]"
+
+
+def _measures(file: FileRecord) -> dict[str, bytes]:
+    if file.size is None or file.sha256 is None:
+        return {}
+    return {"sizeBytes": _json(file.size), "sha256": _json(file.sha256.hex())}
+
+
+def _object(members: Mapping[str, bytes]) -> bytes:
+    return b"{" + b",".join(_json(name) + b":" + value for name, value in members.items()) + b"}"
+
+
+def _names_file(entry: Mapping[str, Raw]) -> bool:
+    return bytes(_source.decode(entry["source"])["kind"]) == b'"FILE"'
 
 
 def files_named(raw: bytes) -> list[str]:
@@ -131,8 +156,8 @@ def files_named(raw: bytes) -> list[str]:
     kinds are older than the keeping of files, and stay as they are."""
     named = []
     for entry in _entries.decode(raw):
-        source = _source.decode(entry["source"])
-        if bytes(source["kind"]) == b'"FILE"':
+        if _names_file(entry):
+            source = _source.decode(entry["source"])
             named.append(msgspec.json.decode(source["uri"], type=str))
     return named
 

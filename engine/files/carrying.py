@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from engine.core.records import Event
 from engine.core.vocabulary import ErrorCategory
-from engine.files.attachments import files_named, payload_of
+from engine.files.attachments import files_named, measured, payload_of
 from engine.files.fetching import Sources
 from engine.files.ports import FileStore
 from engine.files.urls import FileUrls
@@ -44,10 +44,12 @@ Done = Callable[[Carried | Failure], None]
 
 
 class ReadyFiles(Struct, frozen=True):
-    """An event's files, all of them stored. `payload` is the event's, where it describes a file."""
+    """An event's files, all of them stored. `payload` is the event's, where it describes a file;
+    `attachments` are the event's, where it has any, with what was measured."""
 
     ids: tuple[str, ...]
     payload: bytes | None = None
+    attachments: bytes | None = None
 
 
 class KnownFiles(Struct, frozen=True):
@@ -59,7 +61,10 @@ class KnownFiles(Struct, frozen=True):
     @property
     def size(self) -> int:
         """The bytes of payload that count."""
-        return len(self.result.payload or b"") if isinstance(self.result, ReadyFiles) else 0
+        found = self.result
+        if not isinstance(found, ReadyFiles):
+            return 0
+        return len(found.payload or b"") + len(found.attachments or b"")
 
 
 class FileCarrier:
@@ -107,7 +112,8 @@ class FileCarrier:
         try:
             files = [await self._ready(file) for file in await self._rows(event)]
             payload = None if event.file is None else payload_of(files[0])
-            result = ReadyFiles(tuple([file.id for file in files]), payload)
+            attachments = await self._measured(event, files)
+            result = ReadyFiles(tuple([file.id for file in files]), payload, attachments)
         except SourceError as error:
             result = Failure(error.category, error.message)
             keep_s = max(FAILED_S, min(error.retry_after_s or 0.0, SPARED_MOST_S))
@@ -147,6 +153,16 @@ class FileCarrier:
             raise SourceError(ErrorCategory.INTERNAL, words)
         return await self._outage.outlast(lambda _: self._sources.fetch(file))
 
+    async def _measured(self, event: Event, files: list[FileRecord]) -> bytes | None:
+        """Return the event's attachments with the size and hash of their files, kept with the event."""
+        if event.attachments is None:
+            return None
+        found = measured(event.attachments, files if event.file is None else files[1:])
+        if found != event.attachments:
+            place = (event.environment, event.id, found)
+            await self._outage.outlast(lambda _: self._files.measured(*place))
+        return found
+
     def _remember(self, key: Key, known: KnownFiles) -> None:
         self._forget(key)
         while self._known and (
@@ -172,5 +188,7 @@ class FileCarrier:
             # It was read before the file was fetched. The event is others' too: they count its
             # bytes, so that it stays as it is.
             event = structs.replace(event, payload=result.payload, body=None)
+        if result.attachments is not None and result.attachments != event.attachments:
+            event = structs.replace(event, attachments=result.attachments, body=None)
         urls = [self._urls.url(event.environment, file).encode() for file in result.ids]
         return Carried(outbound_body(event), ((HEADER, b", ".join(urls)),))

@@ -111,6 +111,9 @@ class FileStore(SuspectStore, Protocol):
         `payload` if there is one. Returns False and changes nothing if it is not PENDING. `Depot.keep`
         must hold the content."""
 
+    async def measured(self, environment: int, event: str, attachments: bytes) -> None:
+        """Keep an event's attachments with the size and hash of their files, unless it was erased."""
+
     async def failed(self, environment: int, file: str, error: str) -> bool:
         """Make a PENDING file FAILED; False where it is not PENDING."""
 

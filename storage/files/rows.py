@@ -19,6 +19,7 @@ from engine.model.file_records import (
 )
 from storage.database.bridge import Pool
 from storage.database.columns import Column
+from storage.database.writing import write
 from storage.encryption.secretbox import SecretBox
 from storage.log.walk import Step, found, id_bounds, step_statement, stream, walk
 
@@ -50,6 +51,9 @@ _ADD = f"""
     ON CONFLICT (environment, id) DO NOTHING"""  # noqa: S608 - made of constants only
 _GET = f"""
     SELECT {SHOWN} FROM files d WHERE environment = $1::integer AND id = $2::uuid"""  # noqa: S608
+_MEASURED = """
+    UPDATE events SET attachments = $3::bytea
+    WHERE environment = $1::integer AND id = $2::uuid AND erased_at_ms IS NULL"""
 _OF_EVENT = f"""
     SELECT {SHOWN} FROM files d WHERE environment = $1::integer AND event = $2::uuid
     ORDER BY purpose, position"""  # noqa: S608 - made of constants only
@@ -118,6 +122,10 @@ class PostgresFiles:
             file_record(row, self._box)
             for row in await self._pool.fetch(_OF_EVENT, environment, event)
         ]
+
+    async def measured(self, environment: int, event: str, attachments: bytes) -> None:
+        """Keep an event's attachments; see the port."""
+        await write(self._pool, _MEASURED, environment, event, attachments)
 
     async def page(
         self, environment: int, which: FileFilter, below: str | None, limit: int

@@ -120,7 +120,9 @@ async def test_attachments_of_all_kinds_become_files(
         "image/png",
         4,
     )
-    assert fetched["sizeBytes"] == 5  # as its sender said
+    assert fetched["sizeBytes"] == len(CONTENT), "as it was measured, whatever its sender said"
+    assert fetched["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+    assert inline["sha256"] == hashlib.sha256(b"a,b\n").hexdigest()
     bodies = [(await downloaded(house, url)).body for url in urls_of(request)]
     assert bodies == [b"a,b\n", b"lent", CONTENT]
     shown = (await api("GET", f"/events/{told.json['id']}")).json["attachments"]
