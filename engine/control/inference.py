@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -72,9 +73,8 @@ class Inference:
                 for _ in sight.look(decode(payload), room):
                     await trio.lowlevel.checkpoint()
                 await trio.lowlevel.checkpoint()
-            proposal = await trio.to_thread.run_sync(
-                _proposal, draft.event_type, len(payloads), sight.schema
-            )
+            propose = partial(_proposal, draft.event_type, len(payloads), sight.schema)
+            proposal = await self._schemas.judging.done(environment, propose)
         created = None
         if draft.create:
             created = await self._schemas.create(actor, environment, proposal)
@@ -97,18 +97,22 @@ class Inference:
 
 
 def _proposal(
-    event_type: str, sampled: int, schema_at: Callable[[int], dict[str, Any]]
+    event_type: str,
+    sampled: int,
+    schema_at: Callable[[int], dict[str, Any]],
+    pause: Callable[[], None],
 ) -> SchemaDraft:
-    """Return the most detailed schema that can be created."""
+    """Return the most detailed schema that can be created. `pause` is called between the steps."""
     description = f"Inferred from {sampled} event{'' if sampled == 1 else 's'}."
     for depth in DEPTHS:
         # Through JSON, so that no two of its parts are the same object.
         schema = json.loads(json.dumps(schema_at(depth)))
+        pause()
         proposal = SchemaDraft.model_validate(
             {"eventType": event_type, "schema": schema, "description": description}
         )
         try:
-            judge(proposal)
+            judge(proposal, pause)
         except Refusal:
             continue
         return proposal

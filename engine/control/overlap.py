@@ -1,9 +1,10 @@
 """A search for an event type that meets too many rules with a filter, along their patterns."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from engine.core.pattern_index import ANY, OWN, parts_of
+from engine.core.pattern_index import ANY, OWN, Steps, parts_of
+from engine.runtime.slices import no_pause
 
 VISITS = 500_000  # of patterns, some 100 ms; past them the answer is yes, to be safe
 
@@ -16,34 +17,43 @@ class _SegmentPattern(NamedTuple):
     tail: bool
 
 
-def too_many_at_once(new: Iterable[str], others: Mapping[str, Iterable[str]], at_most: int) -> bool:
+def too_many_at_once(
+    new: Iterable[str],
+    others: Mapping[str, Iterable[str]],
+    at_most: int,
+    pause: Callable[[], None] = no_pause,
+) -> bool:
     """Return True if some event type matches the new rule and, with it, more than `at_most` rules.
 
-    `new` are the patterns of the new rule, `others` those of the other rules, by rule.
+    `new` are the patterns of the new rule, `others` those of the other rules, by rule. `pause` is
+    called after each slice of the work.
     """
+    steps = Steps(pause)
     for own in (False, True):
-        mine = [_read("", each) for each in new if each.startswith(OWN) is own]
+        mine = [_read("", each, steps) for each in new if each.startswith(OWN) is own]
         theirs = [
-            _read(rule, each)
+            _read(rule, each, steps)
             for rule, patterns in others.items()
             for each in patterns
             if each.startswith(OWN) is own
         ]
-        if _Search(at_most).found([*mine, *theirs], 0):
+        if _Search(at_most, steps).found([*mine, *theirs], 0):
             return True
     return False
 
 
-def _read(rule: str, pattern: str) -> _SegmentPattern:
+def _read(rule: str, pattern: str, steps: Steps) -> _SegmentPattern:
     parts, tail = parts_of(pattern)
+    steps.spend(1 + len(parts))
     return _SegmentPattern(rule, tuple(None if each == ANY else each for each in parts), tail)
 
 
 class _Search:
     """A walk along event types, segment by segment. The new rule's id is ""."""
 
-    def __init__(self, at_most: int) -> None:
+    def __init__(self, at_most: int, steps: Steps) -> None:
         self._at_most = at_most
+        self._steps = steps
         self._visits = VISITS
 
     def found(self, live: list[_SegmentPattern], depth: int) -> bool:
@@ -59,6 +69,7 @@ class _Search:
         by_literal: dict[str, list[_SegmentPattern]] = {}
         open_ = False
         for pattern in live:
+            self._steps.spend(1)
             length = len(pattern.segments)
             if (length < depth) if pattern.tail else (length == depth):
                 ending.append(pattern)

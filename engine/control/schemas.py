@@ -1,9 +1,10 @@
 """Commands on event schemas: create, activate, deprecate."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
-import trio
 from msgspec import Struct
 from pydantic import AfterValidator, Field, WithJsonSchema
 
@@ -15,6 +16,8 @@ from engine.ingest.event_json import check_type
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
+from engine.runtime.sideline import Sideline
+from engine.runtime.slices import no_pause
 from engine.schemas.compiled import SCHEMA_BYTES, judged
 from engine.schemas.records import (
     SchemaBounds,
@@ -78,16 +81,21 @@ class Judged(Struct, frozen=True):
     weight: int
 
 
-def judge(draft: SchemaDraft) -> Judged:
-    """Judge a draft. Raises Refusal 400. Takes some tenths of a second at worst."""
+def judge(draft: SchemaDraft, pause: Callable[[], None] = no_pause) -> Judged:
+    """Judge a draft. Raises Refusal 400.
+
+    Takes some tenths of a second at worst; `pause` is called after each slice, which takes milliseconds.
+    """
     document = _json(draft.schema_)
     example = None if draft.example is None else _json(draft.example)
     if len(_json(draft.model_dump(mode="json", by_alias=True))) > SCHEMA_BYTES:
         raise invalid(
             "schema", f"is larger than {SCHEMA_BYTES} bytes, with its example and description"
         )
-    compiled, weight = judged(draft.schema_)
+    pause()
+    compiled, weight = judged(draft.schema_, pause)
     if example is not None:
+        pause()
         compiled.check_example(draft.example)
     return Judged(document, example, weight)
 
@@ -98,12 +106,12 @@ class SchemaCommands:
     def __init__(self, store: SchemaStore, writer: ConfigurationWriter) -> None:
         self._store = store
         self._writer = writer
-        self._judges = trio.CapacityLimiter(1)  # one at a time: a check uses a whole processor
+        self.judging = Sideline()
 
     async def create(self, actor: Principal, environment: int, draft: SchemaDraft) -> SchemaRecord:
         """Add the next version of a type, as a draft. Raises Refusal 400."""
-        # In a thread, so that events are taken meanwhile; within its command nothing else could be.
-        good = await trio.to_thread.run_sync(judge, draft, limiter=self._judges)
+        # Before its command: within it nothing else could be changed meanwhile.
+        good = await self.judging.done(environment, partial(judge, draft))
 
         async def command() -> SchemaRecord:
             identifier = self._writer.new_id()

@@ -7,7 +7,10 @@ only the nodes of its own entry's patterns. Nothing here awaits.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Generic, TypeVar
+
+from engine.core.split_table import SplitTable
 
 T = TypeVar("T")
 
@@ -49,8 +52,10 @@ class _Node(Generic[T]):
         self.label = label
         self.literals: dict[str, _Node[T]] = {} if like is None else like.literals
         self.star: _Node[T] | None = None if like is None else like.star
-        self.ends: dict[str, T] = {} if like is None else like.ends
-        self.tails: dict[str, T] = {} if like is None else like.tails  # one or more segments follow
+        self.ends: SplitTable[T] = SplitTable() if like is None else like.ends
+        self.tails: SplitTable[T] = (
+            SplitTable() if like is None else like.tails
+        )  # one or more segments follow
 
     @property
     def bare(self) -> bool:
@@ -84,7 +89,7 @@ class PatternIndex(Generic[T]):
 
     def __init__(self) -> None:
         self._root: _Node[T] = _Node("")
-        self._patterns: dict[str, tuple[str, ...]] = {}  # of each entry
+        self._patterns: SplitTable[tuple[str, ...]] = SplitTable()  # of each entry
 
     def __len__(self) -> int:
         return len(self._patterns)
@@ -94,18 +99,18 @@ class PatternIndex(Generic[T]):
     def put(self, identifier: str, patterns: Iterable[str], entry: T) -> None:
         """Add or replace an entry."""
         wanted = tuple(dict.fromkeys(patterns))
-        for pattern in set(self._patterns.get(identifier, ())).difference(wanted):
+        for pattern in set(self._patterns.get(identifier) or ()).difference(wanted):
             self._drop(pattern, identifier)
         for pattern in wanted:
-            self._entries_of(pattern)[identifier] = entry
-        self._patterns[identifier] = wanted
+            self._entries_of(pattern).put(identifier, entry)
+        self._patterns.put(identifier, wanted)
 
     def remove(self, identifier: str) -> None:
         """Forget an entry; harmless when it is unknown."""
-        for pattern in self._patterns.pop(identifier, ()):
+        for pattern in self._patterns.pop(identifier) or ():
             self._drop(pattern, identifier)
 
-    def _entries_of(self, pattern: str) -> dict[str, T]:
+    def _entries_of(self, pattern: str) -> SplitTable[T]:
         """Return the node where a pattern ends, and grow the tree up to there."""
         parts, tail = parts_of(pattern)
         node, at = self._root, 0
@@ -140,7 +145,7 @@ class PatternIndex(Generic[T]):
             child = node.child(parts[at])
             assert child is not None
             node, at = child, at + child.label.count(".") + 1
-        (node.tails if tail else node.ends).pop(identifier, None)
+        (node.tails if tail else node.ends).pop(identifier)
         if not path or not node.bare:
             return
         above, segment = path[-1]
@@ -168,7 +173,7 @@ class PatternIndex(Generic[T]):
         """
         found: dict[str, T] = {}
         for entries, portion in self._portions(event_type, Steps() if steps is None else steps):
-            found.update((each, entries[each]) for each in portion if each in entries)
+            found.update(entries.found(portion))
         return list(found.values())
 
     def portions(self, event_type: str, steps: Steps) -> Iterator[list[T]]:
@@ -177,18 +182,17 @@ class PatternIndex(Generic[T]):
         An entry comes once for each of its patterns that names the type.
         """
         for entries, portion in self._portions(event_type, steps):
-            yield [entries[each] for each in portion if each in entries]
+            yield [entry for _, entry in entries.found(portion)]
 
-    def _portions(self, event_type: str, steps: Steps) -> Iterator[tuple[dict[str, T], list[str]]]:
+    def _portions(self, event_type: str, steps: Steps) -> Iterator[tuple[SplitTable[T], list[str]]]:
         """Yield the ids of a slice of work, with the entries that they are of. A pause can remove one."""
         for entries in self._found(event_type, steps):
-            identifiers = list(entries)
-            for start in range(0, len(identifiers), SLICE_STEPS):
-                portion = identifiers[start : start + SLICE_STEPS]
+            identifiers = entries.ids()
+            while portion := list(islice(identifiers, SLICE_STEPS)):
                 steps.spend(len(portion))
                 yield entries, portion
 
-    def _found(self, event_type: str, steps: Steps) -> Iterator[dict[str, T]]:
+    def _found(self, event_type: str, steps: Steps) -> Iterator[SplitTable[T]]:
         segments = event_type.split(".")
         starts = _starts(segments)
         length, depths = len(event_type), len(segments)

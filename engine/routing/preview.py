@@ -4,8 +4,6 @@ It uses the same functions as the router, and changes nothing. Nothing here awai
 preview in slices, as events are evaluated.
 """
 
-import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from typing import Any
@@ -15,6 +13,7 @@ from msgspec import Struct
 from engine.core.destination import Destination
 from engine.core.pattern_index import PatternIndex, Steps
 from engine.core.records import Event
+from engine.core.split_table import SplitTable
 from engine.core.vocabulary import DestinationStatus, Priority
 from engine.filters import EvaluationError, Facts, facts_of
 from engine.filters.members import MemberValue, values_of
@@ -24,9 +23,6 @@ from engine.model.read_models import Models, RuleModel, SessionCustomer
 from engine.routing.router import FILTER_STEPS, filter_of, matching_pattern
 
 SHOWN = 1_000  # rules of one preview: with their filters some 2 MB at the most
-# Sets of the ids of rules that were seen. One set of a million takes 30 ms to grow, and so do sets of the
-# same size, which grow at the same time: the last of these is 127 times as large as the first.
-SHARDS = 64
 _ALL_FIELDS = ("payload", "metadata", "occurredAt")  # that are decoded where a filter reads them
 
 
@@ -129,22 +125,17 @@ def preview(
 
 def _once(portions: Iterable[list[RuleModel]], steps: Steps) -> Iterator[RuleModel]:
     """Yield each rule once, though several of its patterns name the type."""
-    seen: defaultdict[int, set[str]] = defaultdict(set)
+    seen: SplitTable[bool] = SplitTable()
     for portion in portions:
         for rule in portion:
             if len(rule.event_types) > 1:
-                known = seen[shard_of(rule.id)]
-                if rule.id in known:
+                if seen.get(rule.id):
                     continue
-                known.add(rule.id)
+                seen.put(rule.id, True)
             yield rule
-    while seen:  # a million ids at once take 20 ms to be freed
-        steps.spend(len(seen.popitem()[1]))
-
-
-def shard_of(identifier: str) -> int:
-    """Return the set that an id belongs to: the sets have 1, 3, 5 ... of each 4,096 ids."""
-    return math.isqrt(hash(identifier) % SHARDS**2)
+    for part in seen.parts():  # a million ids at once take 20 ms to be freed
+        steps.spend(len(part))
+        part.clear()
 
 
 def _indexes(

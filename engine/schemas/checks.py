@@ -76,8 +76,7 @@ class SchemaCompiler:
         schema = check.schema
         try:
             document = json.loads(schema.document)
-            bound_compiling(document, STORED_TIMES)
-            pause()
+            bound_compiling(document, STORED_TIMES, pause)
             compiled = CompiledSchema(document, schema.weight, pause)
         except Refusal as refusal:
             # It was compiled when it was made, so another version of the library refuses it, or a newer

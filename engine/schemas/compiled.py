@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
+from engine.core.pattern_index import Steps
 from engine.model.documents import MAX_DETAILS, invalid, place, refused
 from engine.model.errors import Detail, Refusal
 from engine.model.json_members import deepest, without_surrogates
@@ -61,27 +62,34 @@ _decode = msgspec.json.Decoder().decode
 _FORMATS = {"regex": lambda _: True}
 
 
-def judged(schema: Any) -> tuple["CompiledSchema", int]:
-    """Return a compiled schema and its weight. Raises Refusal 400 for a schema that cannot be used."""
+def judged(schema: Any, pause: Callable[[], None] = no_pause) -> tuple["CompiledSchema", int]:
+    """Return a compiled schema and its weight. Raises Refusal 400 for a schema that cannot be used.
+
+    `pause` is called between the steps, which take milliseconds each.
+    """
     if not isinstance(schema, dict | bool):
         raise invalid("schema", "must be an object or a boolean")
     if isinstance(schema, dict):
         dialect = schema.get("$schema", DIALECT)
         if not isinstance(dialect, str) or dialect.removesuffix("#") != DIALECT:
             raise invalid("schema.$schema", f"must be {DIALECT}")
-    bound_compiling(schema)
+    bound_compiling(schema, 1, pause)
     _meet_meta_schema(schema)
-    weight = weigh(read_places(schema))
-    return CompiledSchema(schema, weight), weight
+    pause()
+    steps = Steps(pause)
+    weight = weigh(read_places(schema, steps), steps)
+    pause()
+    return CompiledSchema(schema, weight, pause), weight
 
 
-def bound_compiling(schema: Any, times: int = 1) -> None:
+def bound_compiling(schema: Any, times: int = 1, pause: Callable[[], None] = no_pause) -> None:
     """Raise Refusal 400 for a schema that takes long to compile, or to hold to the meta-schema.
 
-    `times`: how often the bound of its patterns may be exceeded.
+    `times`: how often the bound of its patterns may be exceeded. `pause` is called between the steps.
     """
-    total = 0
+    total, steps = 0, Steps(pause)
     for pattern in patterns_of(schema):
+        steps.spend(1 + len(pattern))
         size = compiling_size(pattern)
         total += size
         if size > times * PATTERN_SIZE:
@@ -91,11 +99,14 @@ def bound_compiling(schema: Any, times: int = 1) -> None:
                 "schema",
                 "its patterns take too long to compile together: have fewer, or let them begin with ^",
             )
+    pause()
     # The meta-schema has `uniqueItems`: a `required` of 2,700 long numbers took it 2 s.
     if price(named_in(schema), _OF_SCHEMAS, MAX_WORK) > MAX_WORK:
         raise invalid("schema", "has too many long numbers")
+    pause()
     if long_divisors(schema) > LONG_DIVISORS:
         raise invalid("schema", f"more than {LONG_DIVISORS} `multipleOf` with a large exponent")
+    pause()
 
 
 def _meet_meta_schema(schema: Any) -> None:
@@ -127,9 +138,9 @@ class CompiledSchema:
         # A value takes two bytes at least: up to here nothing needs to be counted.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
         self._schema = schema
-        self._prices: Prices = prices(schema, self.weight)
+        self._prices: Prices = prices(schema, self.weight, Steps(pause))
         pause()
-        self._texts = text_prices(schema, self.weight)
+        self._texts = text_prices(schema, self.weight, Steps(pause))
         pause()
         self._names = _names_complained_of(schema)
         pause()

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from engine.core.pattern_index import Steps
 from engine.schemas.places import objects_of
 
 PATTERN_SIZE = 5_000  # of one: some milliseconds to compile
@@ -19,6 +20,7 @@ PATTERNS_SIZE = 20_000  # of a schema's together: 20 ms of the loop, which one c
 # Whatever the size, the library prepares each pattern that is more than plain text: it makes an automaton
 # and, to search for them, all texts with which a match can begin. Measured.
 PREPARED = 30
+TEXT = 6  # plain text, which needs no automaton
 BEGINNINGS = 250  # where a match can begin anywhere
 UNICODE_CLASS = (
     200  # of \p{L} and the like: the tables of all scripts are read, beside `UNICODE_SIZE`
@@ -80,7 +82,7 @@ def pattern_size(pattern: str) -> int:
 def compiling_size(pattern: str) -> int:
     """Return the size of a pattern with the work of preparing it and of writing its escapes out."""
     if _PLAIN_TEXT.fullmatch(pattern) is not None and pattern.isascii():
-        return pattern_size(pattern)
+        return pattern_size(pattern) + TEXT
     escapes = _ESCAPE.findall(pattern)
     written = [_WRITTEN_OUT[each] for each in escapes if each in _WRITTEN_OUT]
     read = len(pattern) + pattern.count("(") + sum(written) // 2
@@ -180,8 +182,9 @@ def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
     return most, varies, at
 
 
-def text_prices(schema: Any, weight: int) -> TextPrices:
+def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPrices:
     """Return the prices of a schema that weighs `weight` and that its meta-schema has accepted."""
+    steps = steps or Steps()
     found: list[
         tuple[str, str | None]
     ] = []  # patterns, each with the name of the member, if it has one
@@ -189,6 +192,7 @@ def text_prices(schema: Any, weight: int) -> TextPrices:
     waiting: list[tuple[Any, str | None]] = [(schema, None)]
     while waiting:
         value, name = waiting.pop()
+        steps.spend(1)
         if isinstance(value, list):
             waiting += ((each, name) for each in value)
         if not isinstance(value, dict):
@@ -209,12 +213,17 @@ def text_prices(schema: Any, weight: int) -> TextPrices:
     if not found:
         return TextPrices(0, frozenset())
     # All patterns of one value weigh no more than the schema; see `engine.schemas.weight`.
-    dearest = max(alive(each) / (2 + pattern_size(each) // 16) for each, _ in found)
+    places, dearest = 0, 0.0
+    for pattern, _ in found:
+        steps.spend(1 + len(pattern))
+        some = alive(pattern)
+        places += some
+        dearest = max(dearest, some / (2 + pattern_size(pattern) // 16))
     rate = max(1, int(dearest * weight))
     names = frozenset(name for _, name in found if name is not None)
     if refers:
         return TextPrices(rate, None)
-    once = sum(alive(each) for each, _ in found) * (2 if again else 1)
+    once = places * (2 if again else 1)
     every = len(names) == 0 or any(name is None for _, name in found)
     return TextPrices(min(rate, once), None if every else names)
 

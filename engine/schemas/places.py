@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
+from engine.core.pattern_index import Steps
 from engine.model.documents import invalid
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -23,7 +24,7 @@ _SINGLE = (
     "not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames",
     "unevaluatedItems", "unevaluatedProperties", "contentSchema",
 )  # fmt: skip
-Steps = tuple[str, ...]
+Way = tuple[str, ...]
 
 
 class Subschema:
@@ -32,7 +33,7 @@ class Subschema:
 
     __slots__ = ("base", "parts", "refers", "schema", "steps")
 
-    def __init__(self, schema: dict[str, Any] | bool, steps: Steps, base: str) -> None:
+    def __init__(self, schema: dict[str, Any] | bool, steps: Way, base: str) -> None:
         self.schema = schema
         self.steps = steps
         self.base = base
@@ -52,23 +53,26 @@ class _Index:
         self.resources: dict[str, Subschema] = {}
         self.anchors: dict[tuple[str, str], Subschema] = {}
         self.dynamic: dict[str, list[Subschema]] = {}
-        self.by_steps: dict[Steps, Subschema] = {}
+        self.by_steps: dict[Way, Subschema] = {}
         self.referring: list[Subschema] = []
 
 
-def read_places(schema: dict[str, Any] | bool) -> Subschema:
+def read_places(schema: dict[str, Any] | bool, steps: Steps | None = None) -> Subschema:
     """Return the root of a schema that its meta-schema has accepted. Raises Refusal 400."""
+    steps = steps or Steps()
     index = _Index()
     root = Subschema(schema, (), "")
     waiting = [root]
     while waiting:
         place = waiting.pop()
+        steps.spend(3)
         if isinstance(place.schema, dict):
             _enter(place, place.schema, index)
-            waiting += _open(place, place.schema)
+            waiting += _open(place, place.schema, steps)
         index.by_steps[place.steps] = place
     index.resources.setdefault("", root)
     for place in index.referring:
+        steps.spend(10)  # 5 us
         _resolve(place, index)
     return root
 
@@ -94,13 +98,14 @@ def _enter(place: Subschema, schema: dict[str, Any], index: _Index) -> None:
         index.referring.append(place)
 
 
-def _open(place: Subschema, schema: dict[str, Any]) -> list[Subschema]:
+def _open(place: Subschema, schema: dict[str, Any], steps: Steps) -> list[Subschema]:
     """Return the subschemas of one, which become its parts."""
     found: list[Subschema] = []
 
     def part(keyword: str, name: str | int | None, value: Any) -> None:
-        steps = (*place.steps, keyword) if name is None else (*place.steps, keyword, str(name))
-        inner = Subschema(value, steps, place.base)
+        steps.spend(2 + len(place.steps) // 16)
+        way = (*place.steps, keyword) if name is None else (*place.steps, keyword, str(name))
+        inner = Subschema(value, way, place.base)
         place.parts.setdefault(keyword, {})[name] = inner
         found.append(inner)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
 
+from engine.core.pattern_index import Steps
 from engine.model.documents import invalid
 from engine.model.json_members import MAX_DEPTH
 from engine.schemas.numbers import is_short
@@ -51,14 +52,21 @@ class _Cost:
         self.members = _Fan()
         self.items = _Fan()
 
+    @property
+    def size(self) -> int:
+        """The number of classes of members and items."""
+        return len(self.members.named) + len(self.items.named)
 
-def weigh(root: Subschema) -> int:
-    """Return the weight of a schema. Raises Refusal 400 past a bound, naming it."""
-    _check_expansions(root)
-    return _Scale().weigh(root)
+
+def weigh(root: Subschema, steps: Steps | None = None) -> int:
+    """Return the weight of a schema. Raises Refusal 400 past a bound, naming it. `steps` counts the
+    work."""
+    steps = steps or Steps()
+    _check_expansions(root, steps)
+    return _Scale(steps).weigh(root)
 
 
-def _check_expansions(root: Subschema) -> None:
+def _check_expansions(root: Subschema, steps: Steps) -> None:
     counts: Counts = {}
 
     def within(place: Subschema) -> list[Subschema]:
@@ -70,7 +78,8 @@ def _check_expansions(root: Subschema) -> None:
         ]
         return inner + place.refers
 
-    for place in _post_order(root, within):
+    for place in _post_order(root, within, steps):
+        steps.spend(1 + len(place.refers))
         total = sum(counts.get(each, 0) for each in within(place)) + len(place.refers)
         if total > MAX_EXPANSIONS:
             raise invalid("schema", f"more than {MAX_EXPANSIONS} expansions of $ref")
@@ -78,7 +87,11 @@ def _check_expansions(root: Subschema) -> None:
 
 
 def _post_order(
-    root: Subschema, following: Callable[[Subschema], list[Subschema]], *, cycles: bool = True
+    root: Subschema,
+    following: Callable[[Subschema], list[Subschema]],
+    steps: Steps,
+    *,
+    cycles: bool = True,
 ) -> list[Subschema]:
     """Return every subschema that is reached, each after those that follow it. Without `cycles`, a
     cycle is refused."""
@@ -87,6 +100,7 @@ def _post_order(
     waiting: list[tuple[Subschema, bool]] = [(root, False)]
     while waiting:
         place, leaving = waiting.pop()
+        steps.spend(1)
         if leaving:
             entered[place] = True
             order.append(place)
@@ -96,6 +110,7 @@ def _post_order(
         entered[place] = False
         waiting.append((place, True))
         for each in following(place):
+            steps.spend(1)
             if each not in entered:
                 waiting.append((each, False))
             elif not (entered[each] or cycles):
@@ -104,8 +119,9 @@ def _post_order(
 
 
 class _Scale:
-    def __init__(self) -> None:
+    def __init__(self, steps: Steps) -> None:
         self._steps = 0
+        self._slices = steps
         self._costs: dict[Subschema, _Cost] = {}
         # A comparison of items looks at everything below them, at every level that asks for it.
         self._whole = Subschema(True, (), "")
@@ -122,8 +138,9 @@ class _Scale:
             if entry in entries:
                 continue
             entries[entry] = None
-            for place in _post_order(entry, _on_the_value, cycles=False):
+            for place in _post_order(entry, _on_the_value, self._slices, cycles=False):
                 if place not in self._costs:
+                    self._slices.spend(10)  # some 8 us
                     self._costs[place] = self._cost(place)
             cost = self._costs[entry]
             for fan in (cost.members, cost.items):
@@ -147,6 +164,7 @@ class _Scale:
 
     def _below(self, place: Subschema, level: dict[Subschema, int]) -> int:
         cost = self._costs[place]
+        self._slices.spend(3 + cost.size)
         return max(
             sum(level[each] * times for each, times in counts.items())
             for fan in (cost.members, cost.items)
@@ -218,6 +236,7 @@ class _Scale:
 
     def _step(self, number: int) -> None:
         self._steps += number
+        self._slices.spend(number)
         if self._steps > MAX_STEPS:
             raise invalid(
                 "schema", "is too entangled: too many subschemas speak of the same members"
@@ -235,7 +254,8 @@ def _own(schema: dict[str, Any]) -> int:
     own = 1 + len(schema.get("required", ())) // 8
     own += ALTERNATIVE * sum(len(schema.get(keyword, ())) for keyword in ("anyOf", "oneOf"))
     for keyword in ("dependentRequired", "dependentSchemas"):
-        own += sum(1 + len(each) // 8 for each in schema.get(keyword, {}).values()) // 8
+        named = schema.get(keyword, {}).values()
+        own += sum(1 if isinstance(each, bool) else 1 + len(each) // 8 for each in named) // 8
     if "enum" in schema:
         own += _options(schema["enum"])
     if "const" in schema:

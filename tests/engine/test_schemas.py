@@ -377,3 +377,12 @@ def test_a_stored_schema_may_exceed_the_bound_on_patterns() -> None:
     check = SchemaCheck(active("a", "e", {"patternProperties": named}), SchemaCompiler())
     with pytest.raises(Refusal):
         check.check(b'{"x117":1}')
+
+
+def test_members_may_depend_on_true_and_false() -> None:
+    """The weight of such a schema was asked of a boolean's length: 500."""
+    compiled, weight = judged({"dependentSchemas": {"a": False, "b": True}})
+    assert weight > 0
+    compiled.check(b'{"b":1}')
+    with pytest.raises(Refusal):
+        compiled.check(b'{"a":1}')

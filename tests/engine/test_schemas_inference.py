@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from engine.control.inference import DEPTHS, _proposal
 from engine.model.errors import Refusal
+from engine.runtime.slices import no_pause
 from engine.schemas.compiled import CompiledSchema, decode
 from engine.schemas.observation import MAX_NAMES, Observation, ObservationRoom
 from tests.engine.schemas import random_value
@@ -124,7 +125,7 @@ def test_a_schema_that_would_be_too_large_says_less() -> None:
             for name in "abcdefghijklmnop"
         }
     ]
-    proposal = _proposal("e", 1, looked(payloads).schema)
+    proposal = _proposal("e", 1, looked(payloads).schema, no_pause)
     hold(payloads, proposal.schema_)
     assert proposal.schema_ == looked(payloads).schema(DEPTHS[-2])
 

@@ -1,0 +1,84 @@
+"""A table of ids in parts, so that neither its growth nor a copy of its ids is one long step.
+
+One dict of a million ids takes 30 ms to grow, and 27 ms to be copied on a busy machine. Nothing here
+awaits.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Generic, TypeVar
+from zlib import crc32
+
+T = TypeVar("T")
+
+# Parts of equal size would all grow at the same time: the last of these is 127 times as large as the
+# first, and has a 32nd of all ids.
+PARTS = 64
+WHOLE = 4_096  # ids of a table that has one part: most have a few, and a dict is the smallest
+
+
+def part_of(identifier: str) -> int:
+    """Return the part that an id belongs to: the parts have 1, 3, 5 ... of each 4,096 ids."""
+    return math.isqrt(crc32(identifier.encode()) % PARTS**2)
+
+
+class SplitTable(Generic[T]):
+    """Values by id. `len` counts them."""
+
+    __slots__ = ("_parts", "_size")
+
+    def __init__(self) -> None:
+        self._parts: tuple[dict[str, T], ...] = ({},)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def get(self, identifier: str) -> T | None:
+        """Return a value, None where there is none."""
+        return self._part(identifier).get(identifier)
+
+    def put(self, identifier: str, value: T) -> None:
+        """Add or replace a value."""
+        part = self._part(identifier)
+        if identifier not in part:
+            if self._size == WHOLE and len(self._parts) == 1:
+                part = self._spread(identifier)
+            self._size += 1
+        part[identifier] = value
+
+    def pop(self, identifier: str) -> T | None:
+        """Remove a value and return it, None where there is none."""
+        part = self._part(identifier)
+        if identifier not in part:
+            return None
+        self._size -= 1
+        return part.pop(identifier)
+
+    def found(self, identifiers: Iterable[str]) -> Iterator[tuple[str, T]]:
+        """Yield those of some ids that are here, with their values."""
+        for each in identifiers:
+            part = self._part(each)
+            if each in part:
+                yield each, part[each]
+
+    def ids(self) -> Iterator[str]:
+        """Yield all ids that were here when their part was reached. The table may change meanwhile."""
+        return chain.from_iterable(map(list, self._parts))
+
+    def parts(self) -> tuple[dict[str, T], ...]:
+        """Return the parts, to be read only. They change with the table, until it is spread."""
+        return self._parts
+
+    def _part(self, identifier: str) -> dict[str, T]:
+        parts = self._parts
+        return parts[0] if len(parts) == 1 else parts[part_of(identifier)]
+
+    def _spread(self, identifier: str) -> dict[str, T]:
+        """Make many parts of one, and return that of an id. A table that shrinks stays spread."""
+        whole = self._parts[0]
+        self._parts = tuple({} for _ in range(PARTS))
+        for each, value in whole.items():
+            self._part(each)[each] = value
+        return self._part(identifier)

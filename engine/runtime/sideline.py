@@ -1,0 +1,41 @@
+"""The sideline: long work of commands, in slices, one piece at a time, environments in turn.
+
+A thread would not do. It holds the interpreter for 5 ms at a time, so that each system call of the loop
+waits as long.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import trio
+
+from engine.runtime.fair_semaphore import FairSemaphore
+from engine.runtime.slices import Slices
+
+# After a slice, the other tasks get this many times its CPU: the sideline uses a quarter of the loop.
+REST = 3.0
+
+T = TypeVar("T")
+
+
+class Sideline:
+    """Owner of the work under way."""
+
+    def __init__(self, cpu: Callable[[], float] = time.thread_time) -> None:
+        self._cpu = cpu
+        self._turns = FairSemaphore(1, 1)
+
+    async def done(self, environment: int, work: Callable[[Callable[[], None]], T]) -> T:
+        """Return the result of `work`, which calls its argument to give way. Raises what it raises, and
+        Refusal 503 where too much of the environment waits."""
+        slices = Slices(work)
+        try:
+            async with self._turns.held(environment):
+                began = self._cpu()
+                while not slices.go_on():
+                    await trio.sleep((self._cpu() - began) * REST)
+                    began = self._cpu()
+                return slices.result
+        finally:
+            slices.give_up()  # who is refused, or not waited for, must hold nothing any more
