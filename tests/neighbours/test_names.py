@@ -1,0 +1,60 @@
+"""Name servers that never answer hold a share of the threads, and nothing of another workspace's."""
+
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from engine.wire.resolver import THREADS_WORKSPACE
+from tests.api.house import Caller
+from tests.patience import HANGS_S
+from tests.service.house import ServiceHouse, destination, post
+from tests.service.receiver import Receiver
+
+NAMES = THREADS_WORKSPACE + 2
+
+
+async def test_names_that_hang_keep_no_other_workspace_waiting(
+    house: ServiceHouse,
+    api: Caller,
+    neighbour: Caller,
+    receiver: Receiver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    let, system = threading.Event(), socket.getaddrinfo
+
+    def lookup(host: Any, *arguments: Any, **named: Any) -> Any:
+        if str(host).endswith(".hangs.test"):
+            let.wait(HANGS_S)
+            raise socket.gaierror(socket.EAI_AGAIN, "no answer")
+        return system(host, *arguments, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", lookup)
+    try:
+        async with trio.open_nursery() as nursery:
+            # Each name is tried when its destination is made; nobody else's change waits for that.
+            for number in range(NAMES):
+                url = f"http://{number}.hangs.test/hook"
+                nursery.start_soon(destination, api, url, [f"hangs.{number}"])
+            await _until(lambda: house.server.wire.statistics().lookups == THREADS_WORKSPACE)
+            await destination(neighbour, f"http://localhost:{receiver.port}/hook", ["fine"])
+        for number in range(NAMES):
+            await post(api, f"hangs.{number}")
+        await _until(lambda: house.server.wire.statistics().lookups == THREADS_WORKSPACE)
+        for number in range(5):
+            await post(neighbour, "fine")
+            with trio.fail_after(HANGS_S):
+                await receiver.reaches(number + 1)
+        assert house.server.wire.statistics().lookups == THREADS_WORKSPACE
+    finally:
+        let.set()
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    with trio.fail_after(HANGS_S):
+        while not condition():
+            await wait_all_tasks_blocked(0.001)
