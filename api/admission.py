@@ -132,6 +132,18 @@ class AdmissionControl:
     def _lists(self, workspace: str, origin: bytes) -> bool:
         return origin.decode("latin-1") in self._models.settings_of(workspace).origins
 
+    def credential_of(self, authorization: bytes | None) -> Credential | None:
+        """Return the credential of an Authorization header, None where it is not known. Nothing is
+        counted."""
+        try:
+            secret = self._secret(authorization)
+        except AdmissionRefusal:
+            return None
+        now = self._now()
+        if secret.startswith(SESSION_PREFIXES):
+            return self._sessions(secret, now)
+        return self._models.credential_by_digest(digest_of(secret), now)
+
     def readmit(
         self, digest: bytes, credential: Credential, *, ingestion: bool
     ) -> Allowance | None:

@@ -4,6 +4,7 @@ Nothing here knows HTTP framing; what is rendered is a body and what identifies 
 """
 
 import itertools
+import os
 import re
 import secrets
 from collections.abc import Sequence
@@ -19,6 +20,15 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 # equal length, however many came before.
 _PREFIX = secrets.token_hex(5)
 _COUNT = itertools.count(1)
+
+
+def _begin_anew() -> None:
+    """Give a fork a prefix of its own."""
+    global _PREFIX
+    _PREFIX = secrets.token_hex(5)
+
+
+os.register_at_fork(after_in_child=_begin_anew)
 
 
 def request_id_of(given: bytes | None) -> str:

@@ -13,7 +13,7 @@ from typing import NoReturn
 import structlog
 import trio
 
-from engine.model.identity import SHARDS
+from engine.nodes.parts import WHOLE, WorkerPart
 from engine.nodes.records import Active
 from storage.database.connection import Connection
 from storage.database.errors import ContentionError, OwnershipLostError
@@ -48,15 +48,31 @@ _HIGHEST_EPOCH = """
         (SELECT coalesce(max(epoch), 0) FROM shard_leases)
     )
 """
+# Whoever has a lease of these slots, or could write without any.
+_HOLDERS = """
+    SELECT process::text FROM home_leases WHERE slot = ANY($1::smallint[])
+    UNION SELECT process::text FROM shard_leases WHERE shard = ANY($1::smallint[])
+    UNION SELECT id::text FROM processes WHERE epoch >= 0 AND $2::boolean
+"""
 _TAKE_SHARDS = """
     INSERT INTO shard_leases (shard, process, epoch)
-    SELECT shard, $1::uuid, $2::bigint FROM generate_series(0, $3::int - 1) AS shard
+    SELECT shard, $1::uuid, $2::bigint FROM unnest($3::smallint[]) AS shard
     ON CONFLICT (shard) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
 """
 _TAKE_HOMES = """
     INSERT INTO home_leases (slot, process, epoch)
-    SELECT slot, $1::uuid, $2::bigint FROM generate_series(0, $3::int - 1) AS slot
+    SELECT slot, $1::uuid, $2::bigint FROM unnest($3::smallint[]) AS slot
     ON CONFLICT (slot) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
+"""
+# A process that loses one slot loses all: it ends, and nobody has the others until they are taken.
+_NOBODY = "00000000-0000-0000-0000-000000000000"
+_STRIP_HOMES = """
+    UPDATE home_leases SET process = $3::uuid, epoch = $2::bigint
+    WHERE process = ANY($1::uuid[]) AND NOT slot = ANY($4::smallint[])
+"""
+_STRIP_SHARDS = """
+    UPDATE shard_leases SET process = $3::uuid, epoch = $2::bigint
+    WHERE process = ANY($1::uuid[]) AND NOT shard = ANY($4::smallint[])
 """
 # Sessions of servers that hold locks on the two tables.
 _END_HOLDERS = """
@@ -79,6 +95,19 @@ _LIVE_WRITERS = """
     WHERE application_name IN ('angarium intake', 'angarium settle')
       AND datname = current_database()
 """
+
+
+# Stands in a statement where `of_part` limits it.
+OF_PART = "/* of the part */"
+
+
+def of_part(sql: str, part: WorkerPart, column: str) -> str:
+    """Return a statement that is limited to environments of a part; `column` has their numbers."""
+    if part.whole:
+        return sql
+    theirs = f"get_byte(uuid_send(workspace), 15) % {part.of} = {part.number}"
+    own = f"AND {column} IN (SELECT number FROM environments WHERE {theirs})"  # noqa: S608 - numbers
+    return sql.replace(OF_PART, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +136,9 @@ class Ownership:
     connection concerned, so that a statement left over from a lost connection writes nothing.
     """
 
-    def __init__(self, process: str | None = None) -> None:
+    def __init__(self, process: str | None = None, part: WorkerPart = WHOLE) -> None:
+        """`part` is the part of the database that this process is to have."""
+        self.part = part
         self.process = process or str(uuid.uuid4())
         self.intake_epoch = 0
         self.settle_epoch = 0
@@ -137,7 +168,8 @@ class Ownership:
         self, upkeep: Connection, may_succeed: Callable[[Active | None], bool]
     ) -> Takeover | None:
         async with locked(upkeep, Lock.OWNERSHIP):
-            live = await upkeep.fetch_value(_LIVE_WRITERS)
+            # Beside a part others write by right.
+            live = await upkeep.fetch_value(_LIVE_WRITERS) if self.part.whole else 0
             for tries_left in reversed(range(_TRIES)):
                 try:
                     epoch = await self._take_rows(upkeep, may_succeed)
@@ -165,16 +197,28 @@ class Ownership:
     ) -> int | None:
         async with upkeep.transaction():
             await upkeep.execute(f"SET LOCAL lock_timeout = {_PATIENCE_MS}")
+            slots = list(self.part.slots)
+            found = await upkeep.fetch(_HOLDERS, slots, self.part.whole)
+            holders = [row[0] for row in found if row[0] != self.process]
             # Deleting waits for every statement that holds one of these rows FOR SHARE.
-            await upkeep.fetch("SELECT FROM processes FOR UPDATE")
-            await upkeep.fetch("SELECT FROM shard_leases ORDER BY shard FOR UPDATE")
+            await upkeep.fetch(
+                "SELECT FROM processes WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE", holders
+            )
+            await upkeep.fetch(
+                """
+                SELECT FROM shard_leases WHERE process = ANY($1::uuid[]) OR shard = ANY($2::smallint[])
+                ORDER BY shard FOR UPDATE
+                """,
+                holders,
+                slots,
+            )
             if not may_succeed(await active_node(upkeep)):
                 return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
             # A standby's row gives no right (`storage.nodes.membership`), and its node may just be
             # entering itself below it.
             await upkeep.fetch(
-                "DELETE FROM processes WHERE id <> $1::uuid AND epoch >= 0", self.process
+                "DELETE FROM processes WHERE id = ANY($1::uuid[]) AND epoch >= 0", holders
             )
             await upkeep.fetch(
                 """
@@ -184,8 +228,11 @@ class Ownership:
                 self.process,
                 epoch,
             )
-            await upkeep.fetch(_TAKE_HOMES, self.process, epoch, SHARDS)
-            await upkeep.fetch(_TAKE_SHARDS, self.process, epoch, SHARDS)
+            if not self.part.whole:
+                for strip in (_STRIP_HOMES, _STRIP_SHARDS):
+                    await upkeep.fetch(strip, holders, epoch, _NOBODY, slots)
+            await upkeep.fetch(_TAKE_HOMES, self.process, epoch, slots)
+            await upkeep.fetch(_TAKE_SHARDS, self.process, epoch, slots)
         return epoch
 
     async def renew_intake(self, connection: Connection) -> None:
@@ -236,7 +283,7 @@ class Ownership:
             self.process,
             epoch,
         )
-        self._require(len(rows) == SHARDS)
+        self._require(len(rows) == len(self.part.slots))
         self.settle_epoch = epoch
 
     def lost(self) -> OwnershipLostError:

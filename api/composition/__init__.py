@@ -4,7 +4,7 @@ The one place that knows every part. It wires and decides nothing.
 """
 
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 
 import structlog
@@ -25,6 +25,7 @@ from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Scope
 from engine.model.errors import Refusal
+from engine.nodes.records import BEAT_S
 from engine.settings import Settings
 from storage.database.bridge import Bridge
 from storage.database.errors import StoreAwayError
@@ -42,6 +43,13 @@ ANSWER_S = 1.0  # of the shortest grace time: what a database that is well needs
 TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
 
 log = structlog.get_logger("angarium")
+
+
+async def beat(pulse: Callable[[], None]) -> None:
+    """Tell the parent again and again that this process is alive, until cancelled."""
+    while True:
+        pulse()
+        await trio.sleep(BEAT_S)
 
 
 class Server(ControlParts):
@@ -62,6 +70,8 @@ class Server(ControlParts):
         self.stopping = False
         self._preparing = trio.CancelScope()
         self.door: FrontDoor = door_of(self, self.unready, listens=listens)
+        if worker is not None:
+            self.door.inherit(worker.listeners, ())
         self.standby = None if settings.peer_bind is None else Standby(self, box)
         self.supervisor = Supervisor(self.children(), on_lost=self.bridge.cut)
 
@@ -81,7 +91,7 @@ class Server(ControlParts):
                 # Beside what may take long: standbys would take a silent node for dead.
                 nursery.start_soon(self.membership.run)
                 await self.bridge.connect()
-                self.filing.alone = not taken.live_writers
+                self.filing.alone = self.part.whole and not taken.live_writers
                 await self.housekeeping.run_once()
                 await self.changes.begin()  # reads them
                 nursery.cancel_scope.cancel()
@@ -100,15 +110,19 @@ class Server(ControlParts):
             self.watch.served.set()
             # Made once everything runs: a start that fails must not use up the one time they are shown.
             try:
-                first_keys = await self._first_keys()
-                code = await self._login_code()
+                if self.part.number == 0:  # of several workers one greets
+                    await self._greet()
             except (Refusal, StoreAwayError):
                 if self._preparing.cancel_called:
                     return  # told to stop meanwhile
                 raise
-            sys.stdout.write(welcome(self.settings, self.door.address[1], first_keys, code) + "\n")
-            sys.stdout.flush()
             log.info("server started", address=":".join(map(str, self.door.address)))
+
+    async def _greet(self) -> None:
+        first_keys = await self._first_keys()
+        code = await self._login_code()
+        sys.stdout.write(welcome(self.settings, self.door.address[1], first_keys, code) + "\n")
+        sys.stdout.flush()
 
     async def _first_keys(self) -> Sequence[NewKey]:
         scopes = Scope if sys.stdout.isatty() else ()  # else it is a log, which must not have keys
@@ -149,7 +163,7 @@ class Server(ControlParts):
             child("unrouted files", self.carrying.unrouted.run, restarts=ALWAYS),
             child("pressure", self.sharing.pressure.run, restarts=ALWAYS),
             child("housekeeping", self.housekeeping.run, restarts=ALWAYS),
-            child("summaries", self.summarising.run, restarts=ALWAYS),
+            *self._upkeep(),
             child("database", self._keep_database, restart=Restart.TRANSIENT),
             *self._peers(),
             child("operations", partial(operate, self), restart=Restart.TRANSIENT),
@@ -214,8 +228,19 @@ class Server(ControlParts):
 
     # --- small children
 
+    def _upkeep(self) -> list[Child]:
+        """Return what one process does for the whole database."""
+        if self.part.number != 0:
+            return []
+        return [child("summaries", self.summarising.run, restarts=ALWAYS)]
+
     def _peers(self) -> list[Child]:
-        return [] if self.standby is None else [child("peers", self.standby.accept)]
+        found = [] if self.standby is None else [child("peers", self.standby.accept)]
+        if self.links is not None:
+            found.append(child("links", partial(self.links.accept, self.door.adopt_link)))
+        if self.worker is not None and self.worker.pulse is not None:
+            found.append(child("pulse", partial(beat, self.worker.pulse), restarts=ALWAYS))
+        return found
 
     async def _open_door(
         self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED

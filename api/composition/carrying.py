@@ -40,7 +40,7 @@ class Carrying:
             self.urls,
             base.background.spawn,
         )
-        unfetched = PostgresUnfetched(base.bridge.pool, box)
+        unfetched = PostgresUnfetched(base.bridge.pool, box, base.part)
         self.unrouted = UnroutedFiles(unfetched, filing.store, self.sources, now)
         self.attaching = Attaching(filing.depot, filing.store, base.identity)
 

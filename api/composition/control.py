@@ -50,7 +50,7 @@ class ControlParts(DeliveryParts):
         )
         now = self.clock.now
         self.projection = ModelProjection(
-            self.models, self.directory.configure, self.catalog, settings.auto_concurrency_max
+            self.models, self._configure, self.catalog, settings.auto_concurrency_max
         )
         self.commands = CommandQueue()
         self.writer = ConfigurationWriter(self.commands, self.projection, self.identity, now)
@@ -72,8 +72,17 @@ class ControlParts(DeliveryParts):
         self.last_use = LastUse(self.tables.keys, now)
         self.summarising = Summarising(bridge.pool, lambda: int(now() * 1000))
         self.housekeeping = Housekeeping(
-            self.upkeep, self.plans.longest_retention_days, lambda: int(now() * 1000), self._covered
+            self.upkeep,
+            self.plans.longest_retention_days,
+            lambda: int(now() * 1000),
+            self._covered,
+            removes=self.part.number == 0,
         )
+
+    def _configure(self, destination: Destination) -> None:
+        """Tell the actor of a destination, where this worker has it."""
+        if self.part.has(destination.workspace):
+            self.directory.configure(destination)
 
     async def _disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
         """Disable a destination, however long the database is away."""

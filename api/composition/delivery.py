@@ -90,10 +90,12 @@ class DeliveryParts(Foundation):
             measures=self.measures,
         )
         forgettable = Wake()
-        backlog = self.backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
+        backlog = self.backlog = PostgresBacklog(
+            bridge.make_pool(BACKLOG, BACKLOG_READERS), self.part
+        )
         self.directory = Directory(
             settings=settings,
-            find=self.models.destinations.get,
+            find=self.models.destinations.get if self.part.whole else self._own_destination,
             now=now,
             timers=self.timers,
             sender=self.outbound,
@@ -111,6 +113,7 @@ class DeliveryParts(Foundation):
         self.intake = Intakes(
             self._intake(PostgresIntake(accept, self.ownership, box), forgettable),
             self._intake(PostgresLargeIntake(beside, self.ownership, box), None),
+            owns=None if self.part.whole else self._owns,
         )
         self.requeue = PostgresRequeue(accept, self.ownership)
         self.replays = ReplayRunner(
@@ -125,6 +128,16 @@ class DeliveryParts(Foundation):
             self.directory,
             DestinationRoutes(self.router),
         )
+
+    def _own_destination(self, identifier: str) -> Destination | None:
+        """Return a destination of this worker's part: no other one gets an actor here."""
+        found = self.models.destinations.get(identifier)
+        return found if found is not None and self.part.has(found.workspace) else None
+
+    def _owns(self, environment: int) -> bool:
+        """Return whether this worker sequences an environment."""
+        found = self.models.environments.get(environment)
+        return found is not None and self.part.has(found.workspace)
 
     def _intake(self, store: IntakeStore, wake: Wake | None) -> Intake:
         return Intake(

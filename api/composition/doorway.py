@@ -8,7 +8,8 @@ from api.budget import BodyBudget
 from api.composition.control import ControlParts
 from api.composition.control_plane import services_of
 from api.composition.foundation import report
-from api.door.front import FrontDoor
+from api.door.elsewhere import Elsewhere
+from api.door.front import FrontDoor, limits_for
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.table import docs_html
@@ -58,6 +59,15 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
     )
     bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
     ingestion = Ingestion(admission, models, ingest, bodies, server.hops)
+    elsewhere: Elsewhere | None = None
+    if server.links is not None:
+        elsewhere = Elsewhere(
+            server.part,
+            admission.credential_of,
+            server.links.dial,
+            server.changes.catch_up,
+            limits_for(settings.descriptor_share_inbound).connections // 2 or 1,
+        )
     services = services_of(server, admission, ingestion, ingest.judge, uploads, unready)
     app = make_app(services)
     return FrontDoor(
@@ -69,4 +79,5 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         report,
         heads=Heads(services, app.url_map),
         listens=listens,
+        elsewhere=elsewhere,
     )

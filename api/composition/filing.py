@@ -26,7 +26,7 @@ class Filing:
         folder = settings.data_dir / FOLDER
         self.spool = DiskSpool(folder / INCOMING, settings.file_disk_reserve)
         self.blobs = open_blobs(settings.file_store, folder)
-        self.store = PostgresFiles(base.bridge.pool, box)
+        self.store = PostgresFiles(base.bridge.pool, box, base.part)
         self.depot = Depot(self.spool, self.blobs, self.store)
         self.library = FileLibrary(
             self.store, self.blobs, Visibility(base.plans, base.clock.now), base.plans

@@ -6,7 +6,8 @@ stage makes.
 """
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import structlog
 from msgspec import Struct
@@ -18,6 +19,9 @@ from engine.model.hops import PURPOSE as HOPS
 from engine.model.hops import Hops
 from engine.model.identity import Identity
 from engine.model.read_models import Models
+from engine.nodes.parts import WHOLE, WorkerPart
+from engine.peers.handshake import PURPOSE as LINK_KEYS
+from engine.peers.local import LocalLinks
 from engine.plans.file import plans_of
 from engine.plans.plans import Plans
 from engine.recording.announcer import Announcer
@@ -51,6 +55,9 @@ class WorkerNode(Struct, frozen=True):
 
     name: str
     listeners: Sequence[socket.socket]
+    part: WorkerPart = WHOLE
+    links: Path | None = None  # the folder of the workers' sockets, where they share the work
+    pulse: Callable[[], None] | None = None  # tells the parent that the worker is alive
 
 
 class Foundation:
@@ -76,13 +83,18 @@ class Foundation:
         self.timers = Timers(report)
         self.reactor = Reactor(report)
         self.watch = LoopWatch(settings.loop_step, self.clock.now)
-        self.ownership = Ownership()
+        self.part = WHOLE if worker is None else worker.part
+        self.ownership = Ownership(part=self.part)
         self.membership = Membership(
             bridge,
             self.ownership,
             address=settings.peer_address,
             name=None if worker is None else worker.name,
         )
+        self.links: LocalLinks | None = None
+        if worker is not None and worker.links is not None:
+            keys = box.derived(LINK_KEYS)
+            self.links = LocalLinks(worker.links, worker.part.number, keys)
         self.upkeep = bridge.connection(UPKEEP)
         now = self.clock.now
         self.hops = Hops(box.derived(HOPS), settings.hop_limit)

@@ -41,6 +41,8 @@ _ALONE = {
     "pressure": "it measures anew",
     "housekeeping": "every run begins from what the store holds",
     "summaries": "every run begins from what the store holds",
+    "links": "it holds nothing but its listener: links that it accepted are the door's",
+    "pulse": "it holds nothing: the next beat says that the worker is alive",
     "peers": "it holds nothing but its listener: links that it accepted are the door's",
     "operations": "it holds nothing but its listener",
     "certificate": "it looks at the files again; the certificate that was read last is the door's",

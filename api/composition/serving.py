@@ -2,18 +2,17 @@
 
 import os
 import signal
-import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 import structlog
 import trio
 
-from api.cli.failures import ListenError, known_failure
+from api.cli.failures import EXIT_FAILED, ListenError, known_failure
 from api.composition import Server
 from api.composition.core_dumps import forbid_core_dumps
 from api.composition.foundation import WorkerNode
-from api.composition.workers import Workers
+from api.composition.workers import EXIT_LOST, Workers
 from api.door.listener import see_that_free
 from api.door.tls import Certificate, server_context
 from engine.files.ports import BlobsAwayError
@@ -23,7 +22,7 @@ from engine.settings import Settings
 from engine.templates.catalog import catalog_of
 from engine.wire.tls import shared_context
 from storage.database.bridge import open_bridge
-from storage.database.errors import StoreAwayError
+from storage.database.errors import OwnershipLostError, StoreAwayError
 from storage.database.profiles import UPKEEP
 from storage.embedded.server import HOLD, EmbeddedError, EmbeddedServer
 from storage.encryption.key_file import open_secret_box
@@ -58,9 +57,8 @@ def _serve_workers(settings: Settings) -> int:
     see_that_addresses_are_free(settings)
     box = secret_box(settings)
 
-    def run_worker(own: Settings, name: str, listeners: Sequence[socket.socket]) -> int:
-        worker = WorkerNode(name, listeners)
-        return _explained(partial(_serve_worker, own, box, worker))
+    def run_worker(own: Settings, worker: WorkerNode) -> int:
+        return _explained(partial(_serve_worker, own, box, worker), lost=EXIT_LOST)
 
     def bring_up_to_date(own: Settings) -> int:
         return _explained(partial(_migrate, own))
@@ -85,8 +83,9 @@ def _serve_worker(settings: Settings, box: SecretBox, worker: WorkerNode) -> int
     return 0
 
 
-def _explained(run: Callable[[], int]) -> int:
-    """Return the exit code of `run`. An error that operators can mend is logged in words."""
+def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
+    """Return the exit code of `run`; `lost` where another server has taken the database over. An error
+    that operators can mend is logged in words."""
     try:
         return run()
     except Exception as error:
@@ -95,7 +94,7 @@ def _explained(run: Callable[[], int]) -> int:
             raise
         cause, code = known
         log.critical("server failed", error=str(cause))
-        return code
+        return lost if isinstance(cause, OwnershipLostError) else code
 
 
 def secret_box(settings: Settings) -> SecretBox:

@@ -7,22 +7,29 @@ nothing.
 
 import ctypes
 import gc
+import mmap
 import os
 import select
+import shutil
 import signal
 import socket
+import struct
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 import structlog
 
 from api import logs
 from api.cli.failures import EXIT_DATABASE, EXIT_FAILED, EXIT_SETTINGS, ListenError
+from api.composition.foundation import WorkerNode
 from api.door.listener import listening_sockets
 from engine.model.addresses import with_port_raised
+from engine.nodes.parts import WHOLE, WorkerPart
 from engine.settings import Settings
 from storage.embedded.server import EmbeddedError, EmbeddedServer
 
@@ -30,6 +37,9 @@ log = structlog.get_logger("angarium.workers")
 
 ENDING = (signal.SIGTERM, signal.SIGINT)
 SIGNALS = (*ENDING, signal.SIGHUP, signal.SIGCHLD)
+EXIT_LOST = 64  # of a worker alone: another server has taken the database over
+FROZEN_S = 10.0  # without a sign of life: the parent kills such a worker, which was alive before
+PULSE = struct.Struct("Q")
 STEADY_S = 30.0  # a worker that has lived so long is no failed start
 REST_S = 0.25  # before the second start in a row of a worker; twice as long before each further one
 LONGEST_REST_S = 30.0
@@ -39,7 +49,7 @@ KILL_S = 10.0  # past the grace time: a worker that has not ended by then is kil
 # The parent is gone without having ended its workers. The data folder must be free at once.
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
-RunWorker = Callable[[Settings, str, Sequence[socket.socket]], int]
+RunWorker = Callable[[Settings, WorkerNode], int]
 
 
 class _Worker:
@@ -52,6 +62,8 @@ class _Worker:
         self.started = self.due = 0.0
         self.failures = 0  # starts in a row that did not last
         self.proven = False  # it has lived for long enough once
+        self.pulse = 0  # the last sign of life that was seen; 0: none yet
+        self.silent_s = 0.0  # observed since then
 
 
 class Workers:
@@ -73,7 +85,14 @@ class Workers:
             self._embedded = EmbeddedServer(settings.data_dir, servers=settings.workers)
         self._listeners: Sequence[socket.socket] = ()
         self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
+        # Without a port for other machines the workers share the work; else one has all of it.
+        self._shares = settings.peer_bind is None
+        self._links: Path | None = None  # the folder of their sockets
+        self._pulses = mmap.mmap(-1, PULSE.size * settings.workers)  # shared with the forks
+        self._looked_at = time.monotonic()
         self._signals: list[int] = []
+        # In a terminal a hang-up means that the terminal is gone, as for one server.
+        self._ending = (*ENDING, signal.SIGHUP) if os.isatty(0) else ENDING
         self._stopping = False
         self._end_at = 0.0  # of the grace time, once it is stopping
         self._code = 0
@@ -90,6 +109,8 @@ class Workers:
         signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
         self._listeners = self._opened()
         try:
+            if self._shares:
+                self._links = Path(tempfile.mkdtemp(prefix="angarium-"))
             if self._start_database():
                 gc.collect()
                 gc.freeze()  # the workers share what is loaded already
@@ -99,6 +120,8 @@ class Workers:
         finally:
             for listener in self._listeners:
                 listener.close()
+            if self._links is not None:
+                shutil.rmtree(self._links, ignore_errors=True)
             if self._embedded is not None:
                 self._embedded.stop_within_s = max(DATABASE_STOP_S, self._end_at - time.monotonic())
                 self._embedded.stop()
@@ -118,7 +141,7 @@ class Workers:
 
     def _note(self, number: int, _: FrameType | None) -> None:
         self._signals.append(number)
-        if number in ENDING and self._embedded is not None:
+        if number in self._ending and self._embedded is not None:
             self._embedded.given_up = True  # a start under way ends
 
     def _opened(self) -> list[socket.socket]:
@@ -138,7 +161,7 @@ class Workers:
             if ended:
                 code = os.waitstatus_to_exitcode(status)
                 return code if code >= 0 or not self._signals else 0
-            if any(number in ENDING for number in self._signals):
+            if any(number in self._ending for number in self._signals):
                 os.kill(pid, signal.SIGTERM)  # each migration is a transaction
             _wait(wake)
 
@@ -150,8 +173,10 @@ class Workers:
             while self._signals:
                 self._obey(self._signals.pop(0))
             now = time.monotonic()
+            passed_s, self._looked_at = min(now - self._looked_at, 2 * LOOK_S), now
             for worker in self._workers:
                 self._look_at(worker, now)
+                self._feel(worker, passed_s)
             running = [worker for worker in self._workers if worker.pid is not None]
             if self._stopping and not running:
                 return
@@ -164,7 +189,7 @@ class Workers:
     def _obey(self, number: int) -> None:
         if number == signal.SIGCHLD:
             return
-        if number in ENDING:
+        if number in self._ending:
             self._stop()
         self._tell(number)
 
@@ -187,17 +212,40 @@ class Workers:
         if worker.pid is None and not self._stopping and now >= worker.due:
             self._start(worker, now)
 
+    def _feel(self, worker: _Worker, passed_s: float) -> None:
+        """Kill a worker that stands still. Only time that the parent has observed counts."""
+        (pulse,) = PULSE.unpack_from(self._pulses, PULSE.size * (worker.number - 1))
+        if worker.pid is None or pulse != worker.pulse:
+            worker.pulse, worker.silent_s = pulse, 0.0
+        elif pulse:
+            worker.silent_s += passed_s
+        if worker.pid is not None and worker.silent_s >= FROZEN_S:
+            log.error("worker.frozen", worker=worker.name, pid=worker.pid, silent_s=FROZEN_S)
+            worker.silent_s = 0.0
+            os.kill(worker.pid, signal.SIGKILL)
+
+    def _beat(self, index: int) -> None:
+        """Give a sign of life: called in the fork."""
+        at = PULSE.size * index
+        (pulse,) = PULSE.unpack_from(self._pulses, at)
+        PULSE.pack_into(self._pulses, at, pulse + 1)
+
     def _ended(self, worker: _Worker, code: int, now: float) -> None:
         lived_s = now - worker.started
         worker.pid = None
         worker.proven = worker.proven or lived_s >= STEADY_S
         if self._stopping:
             # Before it could listen to signals, a worker ends by the signal itself.
-            if code not in (0, -signal.SIGTERM, -signal.SIGINT):
+            if code not in (0, *(-number for number in self._ending)):
                 self._code = self._code or EXIT_FAILED
             return
         if code in (EXIT_SETTINGS, EXIT_DATABASE) and not worker.proven:
             self._code = code  # a start that cannot succeed as it is
+            self._stop()
+            self._tell(signal.SIGTERM)
+            return
+        if code == EXIT_LOST:
+            self._code = EXIT_FAILED  # as one server, which ends when another one replaces it
             self._stop()
             self._tell(signal.SIGTERM)
             return
@@ -207,13 +255,18 @@ class Workers:
         log.warning("worker.ended", worker=worker.name, code=code, lived_s=round(lived_s, 1))
 
     def _start(self, worker: _Worker, now: float) -> None:
-        settings = self._settings_of(worker.number - 1)
-        worker.started = now
-        worker.pid = self._fork(
+        index = worker.number - 1
+        settings = self._settings_of(index)
+        PULSE.pack_into(self._pulses, PULSE.size * index, 0)
+        node = WorkerNode(
             worker.name,
-            settings,
-            lambda: self._run_worker(settings, worker.name, self._listeners),
+            self._listeners,
+            WorkerPart(index, self._settings.workers) if self._shares else WHOLE,
+            self._links,
+            lambda: self._beat(index),
         )
+        worker.started = now
+        worker.pid = self._fork(worker.name, settings, lambda: self._run_worker(settings, node))
         log.info("worker.started", worker=worker.name, pid=worker.pid)
 
     @staticmethod
@@ -244,9 +297,7 @@ class Workers:
             changes["shutdown_grace"] = max(0.0, settings.shutdown_grace - 2 * DATABASE_STOP_S)
         if settings.operations_bind is not None:
             changes["operations_bind"] = with_port_raised(settings.operations_bind, index)
-        if settings.peer_bind is None:
-            changes["peer_bind"] = f"127.0.0.1:{_free_port()}"
-        else:
+        if settings.peer_bind is not None:
             changes["peer_bind"] = with_port_raised(settings.peer_bind, index)
         if settings.peer_advertise is not None:
             changes["peer_advertise"] = with_port_raised(settings.peer_advertise, index)
@@ -277,12 +328,3 @@ def _wait(wake: socket.socket) -> None:
     with suppress(BlockingIOError):
         while wake.recv(1024):
             pass
-
-
-def _free_port() -> int:
-    """Return a port for links within this machine. If another program takes it first, the worker ends and
-    starts again with another one."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port

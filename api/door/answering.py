@@ -9,6 +9,7 @@ from typing import Protocol
 from api.admission import Allowance
 from api.door.body import Body
 from api.door.channel import Address, Channel, Owner
+from api.door.elsewhere import Elsewhere
 from api.door.exchange import Exchange
 from api.door.framing import Head, MalformedError
 from api.door.limits import NO_WORKSPACE, PAGE_SLICE_BYTES
@@ -37,6 +38,7 @@ class Door(Owner, Protocol):
 
     ingestion: Ingestion
     heads: Heads | None
+    elsewhere: Elsewhere | None
     closing: bool
 
     def pass_on(self, exchange: Exchange, client: Address) -> None:
@@ -71,12 +73,14 @@ class Answering(Channel):
         "_request_id",
         "_scanned",
         "_state",
+        "linked",
     )
 
     def __init__(self, door: Door, transport: Transport, address: Address) -> None:
         super().__init__(door, transport, address)
         self._door = door
         self._ingestion = door.ingestion
+        self.linked = False  # another worker relays a client's requests by it
         self._state = HEAD
         self._buffer = b""  # read and not yet looked at
         self._scanned = 0  # of it, known to have no end of a head

@@ -186,6 +186,12 @@ class ClientConnection(Passing):
         self._request_id = request_id_of(head.index.get(b"x-request-id"))
         self._invited = not head.expects_continue
         self._keep = head.keep_alive
+        elsewhere = self._door.elsewhere
+        if elsewhere is not None and self._before is None and not self.linked:
+            part = elsewhere.part_of(head.index)
+            if part is not None:
+                self._begin_passed(head, part)
+                return
         batch = PATHS.get(head.path)
         if batch is None or head.method != b"POST":
             self._begin_passed(head)

@@ -33,7 +33,7 @@ KEPT_OF_REFUSED = frozenset(
         b"x-ratelimit-reset",
     }
 )
-_HOP_BY_HOP = frozenset(
+HOP_BY_HOP = frozenset(
     {
         b"connection",
         b"keep-alive",
@@ -95,6 +95,10 @@ class Exchange:
         self.place: Place | None = None  # in the application, until its answer begins
         self.account = ""  # which the answer's bytes count on
         self.untaken: UntakenAnswers | None = None
+        self.part: int | None = None  # of the worker that answers; None: this one
+        self.relayed = (
+            False  # the answer is another worker's, which has told browsers what they need
+        )
         self._side = side
         self._scope = trio.CancelScope()
         self._chunks: list[bytes] = []
@@ -133,6 +137,8 @@ class Exchange:
         self._gone = True
         self._wake()
         self.flushed()
+        if self.part is not None:
+            self._scope.cancel()  # the other worker learns of it by the end of the link
 
     def refuse(self, refusal: Refusal) -> None:
         """Have the connection say that the application does not answer."""
@@ -308,12 +314,12 @@ class Exchange:
             if name == b"content-length":
                 length = int(value)
                 continue
-            if name in _HOP_BY_HOP:
+            if name in HOP_BY_HOP:
                 keep = keep and not (name == b"connection" and b"close" in value.lower())
                 continue
             dated = dated or name == b"date"
             headers.append((name, value))
-        if self.head.origin is not None:
+        if self.head.origin is not None and not self.relayed:
             headers += self._side.cors(self.head, status, headers)
         self._silent = self.head.method == b"HEAD" or status in _NO_BODY
         if length is None and not more:

@@ -14,7 +14,8 @@ import trio
 from api.door.asgi import App, Lifespan, scope_of
 from api.door.channel import Address, Channel
 from api.door.connection import ClientConnection
-from api.door.exchange import Exchange
+from api.door.elsewhere import UNKNOWN, Elsewhere, Receive, Send
+from api.door.exchange import Exchange, Message
 from api.door.forwarded import Proxies
 from api.door.http2 import Http2Connection
 from api.door.http2_turns import Turns
@@ -69,10 +70,13 @@ class FrontDoor:
         limits: Limits | None = None,
         heads: Heads | None = None,
         listens: bool = True,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         """`heads` judges what is not ingestion; without it `app` judges everything. `listens`: whether it
-        opens its address, or another server has the connections (`api.asgi`)."""
+        opens its address, or another server has the connections (`api.asgi`). `elsewhere`: the requests
+        that other workers answer."""
         self.heads = heads
+        self.elsewhere = elsewhere
         self.reactor = reactor
         self.timers = timers
         self.ingestion = ingestion
@@ -125,6 +129,8 @@ class FrontDoor:
                         self._close_all()
             finally:
                 self._nursery = None
+                if self.elsewhere is not None:
+                    self.elsewhere.close()
             await lifespan.stop()
             application.cancel_scope.cancel()
         self._ended.set()
@@ -157,6 +163,17 @@ class FrontDoor:
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._accept(sock, address)
+
+    def adopt_link(self, sock: socket.socket, address: Address) -> None:
+        """Serve the requests of a client that another worker relays. They come without TLS."""
+        if self.closing or len(self._channels) >= self.limits.connections:
+            sock.close()
+            return
+        sock.setblocking(False)
+        self._accepted += 1
+        connection = ClientConnection(self, PlainTransport(sock), address)
+        connection.linked = True
+        self._channels.add(connection)
 
     def stop_accepting(self) -> None:
         """Close the listeners, and every connection as soon as it has no request under way."""
@@ -266,7 +283,30 @@ class FrontDoor:
         """Have the application answer a request."""
         assert self._nursery is not None
         self._passing += 1
-        self._nursery.start_soon(self._serve_exchange, exchange, client)
+        relayed = exchange.part is not None
+        serve = self._serve_elsewhere if relayed else self._serve_exchange
+        self._nursery.start_soon(serve, exchange, client)
+
+    async def _serve_elsewhere(self, exchange: Exchange, client: Address) -> None:
+        elsewhere = self.elsewhere
+        assert elsewhere is not None
+        if exchange.part == UNKNOWN:
+            exchange.part = await elsewhere.decide(exchange.head.index)
+        part = exchange.part
+        if part is None:
+            await self._serve_exchange(exchange, client)
+            return
+
+        async def app(scope: Message, receive: Receive, send: Send) -> None:
+            await elsewhere.relay(part, exchange, client, receive, send)
+
+        try:
+            failure = await exchange.run(app, {})
+            if failure is not None and not isinstance(failure, BrokenPipeError):
+                self._on_error(failure)
+        finally:
+            self._passing -= 1
+            self._settle()
 
     async def _serve_exchange(self, exchange: Exchange, client: Address) -> None:
         place: Place | None = None

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 from h2.errors import ErrorCodes
 
 from api.cors import Headers
+from api.door.elsewhere import Elsewhere
 from api.door.exchange import Exchange
 from api.door.limits import Limits
 from api.heads import Heads
@@ -19,6 +20,7 @@ class RequestLane(Protocol):
 
     ingestion: Ingestion
     heads: Heads | None
+    elsewhere: Elsewhere | None
     limits: Limits
     admitted: Admitted | None
 

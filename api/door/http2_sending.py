@@ -42,6 +42,7 @@ class Sending(Channel):
         "_streams",
         "_stuck",
         "admitted",
+        "elsewhere",
         "heads",
         "ingestion",
         "limits",
@@ -58,6 +59,7 @@ class Sending(Channel):
         self._door = door
         self._fault = on_fault
         self.heads = door.heads
+        self.elsewhere = door.elsewhere
         self.ingestion = door.ingestion
         self.limits = door.limits
         self.admitted: Admitted | None = None  # who was, with the head that the decoder remembers

@@ -55,6 +55,12 @@ class StreamRequest(StreamAnswering):
         """Judge the head. `admitted`: who was admitted with this very head before. `body`: all of it,
         where it has come with the head."""
         head = self.head
+        elsewhere = self._lane.elsewhere
+        if elsewhere is not None and admitted is None:
+            part = elsewhere.part_of(head.index)
+            if part is not None:
+                self._pass(part, body)
+                return
         batch = PATHS.get(head.path)
         if batch is None or head.method != b"POST":
             self._pass()
@@ -173,10 +179,11 @@ class StreamRequest(StreamAnswering):
 
     # --- requests that the application answers
 
-    def _pass(self) -> None:
+    def _pass(self, part: int | None = None, body: bytes = b"") -> None:
+        """Pass the request on: to the application, or to the worker that has a part."""
         head, heads = self.head, self._lane.heads
         entry: Entry | None = None
-        if heads is not None:
+        if heads is not None and part is None:
             met = heads.meet(head.method, head.path, head.query, head.fields, self.request_id)
             self._lane.know(isinstance(met, Entry) and met.admission is not None)
             if isinstance(met, Told):
@@ -185,7 +192,12 @@ class StreamRequest(StreamAnswering):
             entry = met
         self._progress = Progress(self._lane.limits)
         exchange = self._exchange = StreamExchange(self, head, self.request_id, entry)
-        if self.ended:
+        exchange.part = part
+        if body:
+            self._receive_passed(exchange, body)
+            if self._exchange is not exchange:
+                return
+        if self.ended and not self._end_told:
             self._end_told = True
             exchange.end()
         else:

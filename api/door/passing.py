@@ -23,12 +23,13 @@ class Passing(Answering):
 
     _progress: Progress  # of the body, set with each request
 
-    def _begin_passed(self, head: Head) -> None:
+    def _begin_passed(self, head: Head, part: int | None = None) -> None:
+        """Pass a request on: to the application, or to the worker that has a part."""
         body = self._body = decoder(head)
         self._admitted = None
         entry: Entry | None = None
         heads = self._door.heads
-        if heads is not None:
+        if heads is not None and part is None:
             met = heads.meet(head.method, head.path, head.query, head.fields, self._request_id)
             self._know(isinstance(met, Entry) and met.admission is not None)
             if isinstance(met, Told):
@@ -38,6 +39,7 @@ class Passing(Answering):
         self._progress = Progress(self._limits)
         self._state = PASSED
         exchange = self._exchange = Exchange(self, head, self._request_id, entry)
+        exchange.part = part
         data, self._buffer = self._buffer, b""
         self._await_body()
         if data or body.complete:

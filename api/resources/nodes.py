@@ -22,6 +22,7 @@ COLUMNS = (
     ("VERSION", "version"),
     ("STARTED", "startedAt"),
     ("ROLE", "role"),
+    ("SLOTS", "slots"),
 )
 
 _STATES: Mapping[NodeState, NodeStateName] = {
@@ -54,6 +55,7 @@ def _view(nodes: Liveness, row: NodeRow) -> Node:
         "state": _STATES[nodes.state(row.id)],
         "answering": row.id == nodes.me,
         "heartbeatAgeMs": max(0, round(row.beat_age_s * 1000)),
+        "slots": row.slots,
         "role": "ACTIVE" if row.active else "STANDBY",
     }
 
@@ -67,8 +69,9 @@ ROUTES = (
         client=Method("nodes.list"),
         summary="List the servers of this installation",
         description="By name, from the memory of the server that answers. Only a key of scope `manage` "
-        "of the installation's first workspace may. One server is ACTIVE and does all work. A STANDBY "
-        "relays its clients' connections to it, and takes over when it is gone.",
+        "of the installation's first workspace may. One server is ACTIVE and does all work, or each "
+        "of several workers has its slots and does their work. A STANDBY relays its clients' connections "
+        "to the active server, and takes over when that is gone.",
         tag="Observability",
         scopes=MANAGE,
         embed=Embed.REFUSED,

@@ -125,6 +125,7 @@ class Node(TypedDict):
     ]
     answering: Annotated[bool, told("Whether this is the server that answers.")]
     heartbeatAgeMs: Annotated[int, told("At the last look, half a second ago at most.", ge=0)]
+    slots: Annotated[int, told("Of 256 shares of all workspaces, those that it has.")]
     role: Annotated[
         NodeRoleName,
         told("ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over."),

@@ -92,6 +92,7 @@ class EntryQueue:
         self._waiting: deque[_Waiting] = deque()
         self._open: _Waiting | None = None
         self._closed = False
+        self.owns: Callable[[int], bool] | None = None  # None: this process sequences all
 
     @property
     def ready(self) -> bool:
@@ -112,6 +113,8 @@ class EntryQueue:
         """
         if self._closed:
             raise surely_nothing("the server is stopping")
+        if self.owns is not None and not all(self.owns(each) for each, _ in entry.destinations):
+            raise surely_nothing("another worker has these workspaces")
         mine = _Waiting(entry)
         self._waiting.append(mine)
         self._wake()

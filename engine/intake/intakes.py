@@ -4,6 +4,9 @@ A batch becomes durable as a whole. Its statement takes as long as it has rows, 
 it would wait for as long. Nothing here awaits.
 """
 
+from collections.abc import Callable
+
+import structlog
 import trio
 from msgspec import structs
 
@@ -11,7 +14,9 @@ from engine.intake.entries import EntryQueue
 from engine.intake.group import IntakeStatistics
 from engine.intake.intake import Intake
 from engine.submission.recent_senders import RecentSenders
-from engine.submission.submission import Submission
+from engine.submission.submission import OVERLOADED, Submission
+
+log = structlog.get_logger("angarium.intake")
 
 LARGE_ROWS = 100  # events and deliveries of a submission: so many take some 2 ms
 
@@ -20,15 +25,28 @@ class Intakes:
     """Owner of the choice. `large` takes the large submissions while several environments send; `small`
     takes the rest."""
 
-    def __init__(self, small: Intake, large: Intake, *, large_rows: int = LARGE_ROWS) -> None:
+    def __init__(
+        self,
+        small: Intake,
+        large: Intake,
+        *,
+        large_rows: int = LARGE_ROWS,
+        owns: Callable[[int], bool] | None = None,
+    ) -> None:
+        """`owns`: whether this process sequences an environment; None: it sequences all."""
         self.small, self.large = small, large
         self._large_rows = large_rows
+        self._owns = small.entries.owns = owns
         self.senders = RecentSenders(trio.lowlevel.current_clock().current_time)
         small.locks.pair_with(large.locks)
 
     def submit(self, submission: Submission) -> None:
         """Queue a submission for a group, or refuse it at once."""
         environment = submission.environment
+        if self._owns is not None and not self._owns(environment):
+            log.error("intake.not_ours", environment=environment)  # requests go to its owner
+            submission.settle(OVERLOADED)
+            return
         self.senders.sent(environment)
         large = submission.weight >= self._large_rows and self.senders.others_than(environment)
         # Without its connection, the second intake takes nothing.

@@ -16,7 +16,7 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     """A node as its row tells. A node is one process from its start to its end.
 
     `beat` counts heartbeats. `locked`: the node's session holds its lock. `active`: the node has the
-    database; all others stand by.
+    database, or a part of it; all others stand by. `slots`: of 256, those that it has.
     """
 
     id: str
@@ -28,3 +28,4 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     beat_age_s: float  # by the database's clock, for people; no decision reads it
     locked: bool
     active: bool
+    slots: int = 0

@@ -1,7 +1,7 @@
 """The acceptor of links: other servers bring their clients' connections, which this one serves."""
 
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 import trio
@@ -23,6 +23,15 @@ async def accept_links(
 ) -> None:
     """Accept links until cancelled; `adopt` takes each with its client's address. Raises OSError when the
     address cannot be listened at."""
+    host, port = bind
+    welcome = welcome_links(keys, adopt)
+    await trio.serve_tcp(welcome, port, host=host, task_status=task_status)
+
+
+def welcome_links(
+    keys: Mapping[bytes, bytes], adopt: Adopt
+) -> Callable[[trio.SocketStream], Awaitable[None]]:
+    """Return what handles each connection that comes: a handshake, a bounded number at a time."""
     places = trio.CapacityLimiter(HANDSHAKES)
 
     async def welcome(stream: trio.SocketStream) -> None:
@@ -34,5 +43,4 @@ async def accept_links(
             else:
                 adopt(socket.socket(fileno=stream.socket.detach()), client)
 
-    host, port = bind
-    await trio.serve_tcp(welcome, port, host=host, task_status=task_status)
+    return welcome

@@ -85,6 +85,9 @@ class Changes:
         self._line: _ListenLine | None = None
         self._dropped = 0  # of lines that are gone
         self._first: Change | None = None  # heard, and not handed on yet
+        self._hurried = False  # somebody waits for the next confirmation
+        self._nap = trio.CancelScope()
+        self._confirmed = trio.Event()
 
     async def begin(self) -> None:
         """Listen, and read everything; `run` goes on from there. Raises StoreError, and what that does.
@@ -141,18 +144,29 @@ class Changes:
             await self._bridge.release(line.connection)
         line.receive.close()
 
+    async def catch_up(self) -> None:
+        """Wait until everything is in memory that had been written when this was called."""
+        now = trio.current_time()
+        while self.confirmed_at is None or self.confirmed_at < now:
+            self._hurried = True
+            self._nap.cancel()
+            await self._confirmed.wait()
+
     async def _confirm(self, line: _ListenLine) -> None:
         asked_at = trio.current_time()
+        self._hurried = False
         await line.connection.fetch("SELECT 1")  # what was told before this is in the channel
         # Only notifications that are there now: others that write without end would otherwise delay the
         # confirmation for ever, and admission control would refuse every request.
         await self._take(line.receive)
         self.confirmed_at = asked_at
+        self._confirmed.set()
+        self._confirmed = trio.Event()
 
     async def _wait(self, line: _ListenLine) -> None:
         """Wait for news, but no longer than until the connection is to be proved."""
-        if not line.receive.statistics().current_buffer_used:
-            with trio.move_on_after(CHECK_S):
+        if not (self._hurried or line.receive.statistics().current_buffer_used):
+            with trio.move_on_after(CHECK_S) as self._nap:
                 self._first = await line.receive.receive()
 
     async def _take(self, receive: trio.MemoryReceiveChannel[Change]) -> None:

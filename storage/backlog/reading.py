@@ -8,10 +8,12 @@ from functools import cache
 
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
+from engine.nodes.parts import WHOLE, WorkerPart
 from engine.ports import BacklogRow, ReadBack
 from storage.backlog.rows import DELIVERY_COLUMNS, EVENT_OF, WAITING_COLUMNS, deliveries_of
 from storage.database.bridge import Pool
 from storage.database.profiles import Profile
+from storage.ownership import of_part
 
 # Rows that one call looks at: some 5 ms, so that no reader holds up the others' connection.
 EXAMINED = 5_000
@@ -170,10 +172,10 @@ CROSS JOIN LATERAL (
     ORDER BY d.seq DESC LIMIT 1) l"""
 _BACKLOG = """
 SELECT environment, destination::text, low_seq, next_due_at_ms
-FROM destination_backlog WHERE shard = ANY($1::smallint[])"""
+FROM destination_backlog WHERE shard = ANY($1::smallint[]) /* of the part */"""
 _DUE_DESTINATIONS = """
 SELECT environment, destination::text, low_seq, next_due_at_ms
-FROM destination_backlog b WHERE next_due_at_ms < $1::bigint AND NOT EXISTS (
+FROM destination_backlog b WHERE next_due_at_ms < $1::bigint /* of the part */ AND NOT EXISTS (
     -- Disabled ones stay due for as long as they are, and would hide the others behind the limit.
     SELECT FROM destinations d
     WHERE d.environment = b.environment AND d.id = b.destination AND d.status = 2
@@ -198,16 +200,19 @@ _CLASSES = list(DeliveryClass)
 class PostgresBacklog:
     """`engine.ports.BacklogStore` on connections of profile `BACKLOG`."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, part: WorkerPart = WHOLE) -> None:
+        """`part`: of the database, whose destinations are asked for."""
         self._pool = pool
+        self._backlog = of_part(_BACKLOG, part, "environment")
+        self._due_destinations = of_part(_DUE_DESTINATIONS, part, "b.environment")
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
         """All destinations with unsettled work; see the port."""
-        return [BacklogRow(*row) for row in await self._pool.fetch(_BACKLOG, shards)]
+        return [BacklogRow(*row) for row in await self._pool.fetch(self._backlog, shards)]
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
         """Destinations that are due, earliest first; see the port."""
-        rows = await self._pool.fetch(_DUE_DESTINATIONS, before_ms, limit)
+        rows = await self._pool.fetch(self._due_destinations, before_ms, limit)
         return [BacklogRow(*row) for row in rows]
 
     async def read_queue(

@@ -17,11 +17,13 @@ from engine.model.file_records import (
     FileState,
     SourceKind,
 )
+from engine.nodes.parts import WHOLE, WorkerPart
 from storage.database.bridge import Pool
 from storage.database.columns import Column
 from storage.database.writing import write
 from storage.encryption.secretbox import SecretBox
 from storage.log.walk import Step, found, id_bounds, step_statement, stream, walk
+from storage.ownership import of_part
 
 FILE_COLUMNS = (
     Column("environment", "integer"),
@@ -86,7 +88,7 @@ _ACQUIT = """
     WHERE environment = $1::integer AND sha256 = $2::bytea AND marks = $3::integer"""
 _SUSPECTS = """
     SELECT environment, sha256 FROM file_suspects
-    WHERE (environment, sha256) > ($2::integer, $3::bytea)
+    WHERE (environment, sha256) > ($2::integer, $3::bytea) /* of the part */
     ORDER BY environment, sha256 LIMIT $1::bigint"""
 
 
@@ -100,9 +102,11 @@ class Asked(Struct, frozen=True):
 class PostgresFiles:
     """`engine.files.ports.FileStore` on the pool."""
 
-    def __init__(self, pool: Pool, box: SecretBox) -> None:
+    def __init__(self, pool: Pool, box: SecretBox, part: WorkerPart = WHOLE) -> None:
+        """`part`: of the database, whose suspects are asked for."""
         self._pool = pool
         self._box = box
+        self._suspects = of_part(_SUSPECTS, part, "environment")
 
     # --- rows
 
@@ -192,7 +196,7 @@ class PostgresFiles:
 
     async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
         """Return marked hashes; see the port."""
-        rows = await self._pool.fetch(_SUSPECTS, limit, *after)
+        rows = await self._pool.fetch(self._suspects, limit, *after)
         return [(row["environment"], row["sha256"]) for row in rows]
 
 
@@ -253,7 +257,7 @@ def place(identifier: str) -> str:
 
 
 DUE = f"""
-    SELECT {SHOWN}, d.tries FROM files d WHERE d.due_ms <= $1::bigint
+    SELECT {SHOWN}, d.tries FROM files d WHERE d.due_ms <= $1::bigint /* of the part */
     ORDER BY d.due_ms LIMIT $2::integer"""  # noqa: S608 - made of constants only
 _POSTPONE = f"""
     UPDATE files SET tries = tries + 1, due_ms = $4::bigint
@@ -266,13 +270,15 @@ class PostgresUnfetched:
     """`engine.files.ports.UnfetchedStore` on the pool: files that no delivery asks for. `due_ms` in their
     rows says when they are to be fetched."""
 
-    def __init__(self, pool: Pool, box: SecretBox) -> None:
+    def __init__(self, pool: Pool, box: SecretBox, part: WorkerPart = WHOLE) -> None:
+        """`part`: of the database, whose files are asked for."""
         self._pool = pool
         self._box = box
+        self._due = of_part(DUE, part, "d.environment")
 
     async def due(self, before_ms: int, limit: int) -> list[tuple[FileRecord, int]]:
         """Return files that are due; see the port."""
-        rows = await self._pool.fetch(DUE, before_ms, limit)
+        rows = await self._pool.fetch(self._due, before_ms, limit)
         return [(file_record(row, self._box), row["tries"]) for row in rows]
 
     async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:

@@ -10,7 +10,6 @@ from uuid import UUID
 
 import trio
 
-from engine.model.identity import SHARDS
 from engine.model.version import VERSION
 from engine.nodes.liveness import Liveness
 from engine.nodes.records import BEAT_S, Active, NodeRow
@@ -56,10 +55,13 @@ _BEAT = """
               AND objid::bigint
                 = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint & 4294967295
         ) END AS locked,
-        (SELECT count(*) FROM home_leases AS home WHERE home.process = node.id) = $2::int
-            AND (SELECT count(*) FROM shard_leases AS shard WHERE shard.process = node.id) = $2::int
-            AS active
+        slots > 0 AND slots = (SELECT count(*) FROM shard_leases AS s WHERE s.process = node.id)
+            AS active,
+        slots::int AS slots
     FROM nodes AS node
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS slots FROM home_leases AS h WHERE h.process = node.id
+    ) AS held
     ORDER BY name, node.id
 """
 
@@ -129,7 +131,7 @@ class Membership:
 
     async def _look(self, holders: Iterable[str] = ()) -> NodeRow | None:
         """Raise this node's heartbeat and observe all nodes, with `holders`; return this node's row."""
-        found = await self._connection.fetch(_BEAT, self.id, SHARDS)
+        found = await self._connection.fetch(_BEAT, self.id)
         rows = [NodeRow(**dict(row)) for row in found]
         self.liveness.observe(rows, self._now(), holders)
         return next((row for row in rows if row.id == self.id), None)

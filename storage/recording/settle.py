@@ -50,9 +50,12 @@ class PostgresSettle:
     async def _settle(self, group: SettleGroup) -> None:
         statement = bind(group)
         await self._freshness.keep(statement.sql)
-        epoch = self._ownership.settle_epoch
+        ownership = self._ownership
+        epoch = ownership.settle_epoch
+        # A worker has all slots of its part or none, so that one of them stands for all.
+        shards = group.shards if ownership.part.whole else [ownership.part.number]
         written = await self._connection.fetch(
-            statement.sql, self._ownership.process, epoch, group.shards, *statement.arguments
+            statement.sql, ownership.process, epoch, shards, *statement.arguments
         )
         if not written:
             if self._ownership.settle_epoch != epoch:

@@ -30,7 +30,7 @@ from storage.database.profiles import Profile
 from storage.database.writing import write
 from storage.log.partitions import lowest_id
 from storage.log.walk import LOWEST
-from storage.ownership import Ownership
+from storage.ownership import Ownership, of_part
 from storage.replays.jobs import job_record, leg_record
 from storage.replays.missing import MissingRows
 from storage.replays.ordering import OrderReads
@@ -85,12 +85,13 @@ class PostgresReplays:
         self._ownership = ownership
         self._orders = OrderReads(pool)
         self._missing = MissingRows(pool)
+        self._unfinished = of_part(UNFINISHED, ownership.part, "j.environment")
 
     # --- reads
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
         """Return all jobs that are not finished, oldest first; see the port."""
-        rows = await self._pool.fetch(UNFINISHED, list(known))
+        rows = await self._pool.fetch(self._unfinished, list(known))
         return [job_record(row) for row in rows]
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:

@@ -307,7 +307,7 @@ UNFINISHED = (
         "j.delivery_ids::text[]",
         "CASE WHEN j.id <> ALL($1::uuid[]) THEN j.delivery_ids::text[] END",
     )
-    + " WHERE j.status < 3 ORDER BY j.id"
+    + " WHERE j.status < 3 /* of the part */ ORDER BY j.id"
 )
 ALL_LEGS = f"""
     SELECT {LEG_COLUMNS}, p.lanes, p.cursors

@@ -42,8 +42,12 @@ class Housekeeping:
         retention_days: int,
         now_ms: Callable[[], int],
         on_range: Callable[[Range], None],
+        *,
+        removes: bool = True,
     ) -> None:
-        """`connection` is one of `UPKEEP`; `on_range` is told for which instants ids may be made."""
+        """`connection` is one of `UPKEEP`; `on_range` is told for which instants ids may be made.
+        `removes`: whether this process is the one that removes what is old."""
+        self._removes = removes
         self._connection = connection
         self._retention_days = retention_days
         self._now_ms = now_ms
@@ -59,6 +63,8 @@ class Housekeeping:
         # First what the future needs: a removal that fails must not keep it from being made.
         covered = await make_partitions(self._connection, now_ms)
         self._on_range(covered)
+        if not self._removes:
+            return Housework(covered, [], 0, 0, 0, 0)
         return Housework(
             covered=covered,
             removed=await remove_old_partitions(self._connection, now_ms, self._retention_days),

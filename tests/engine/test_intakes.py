@@ -2,7 +2,7 @@
 environment nothing is ever written beside something else of it."""
 
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -15,7 +15,7 @@ from engine.intake.intakes import LARGE_ROWS, Intakes
 from engine.model.identity import Identity
 from engine.ports import Acceptance, IntakeGroup, StoreAwayError, StoreError
 from engine.settings import Settings
-from engine.submission.submission import Fate
+from engine.submission.submission import DURABLE, OVERLOADED, Fate
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 from tests.engine.test_entries import QueueEntry
 from tests.engine.test_intake import make
@@ -64,7 +64,7 @@ class Exclusive(FakeIntakeStore):
 class Both:
     """Two intakes with their stores and destinations."""
 
-    def __init__(self) -> None:
+    def __init__(self, owns: Callable[[int], bool] | None = None) -> None:
         busy: set[int] = set()
         self.destinations = FakeDestinations()
         self.small, self.large = Exclusive(busy, first=0), Exclusive(busy, first=1 << 20)
@@ -72,7 +72,8 @@ class Both:
             *(
                 Intake(store, self.destinations, IDENTITY, Settings(), trio.current_time)
                 for store in (self.small, self.large)
-            )
+            ),
+            owns=owns,
         )
         self.fates: list[Fate] = []
 
@@ -89,8 +90,8 @@ def away(*, maybe_written: bool) -> StoreAwayError:
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[Both]:
-    both = Both()
+async def running(owns: Callable[[int], bool] | None = None) -> AsyncIterator[Both]:
+    both = Both(owns)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(both.intakes.small.run)
         nursery.start_soon(both.intakes.large.run)
@@ -354,3 +355,19 @@ def test_an_intake_that_waits_for_an_environment_holds_it_next() -> None:
     other.hold([1])
     other.release_all()
     assert one.barred == set()
+
+
+class _Requeued:
+    destinations = ((1, "a"), (2, "b"))
+
+
+async def test_what_another_worker_sequences_is_refused(autojump_clock: MockClock) -> None:
+    async with running(owns=lambda environment: environment == 1) as both:
+        both.submit(2)
+        both.submit(1)
+        await trio.sleep(0.1)
+        with pytest.raises(StoreAwayError, match="another worker") as refused:
+            await both.intakes.entries.enter(_Requeued())  # type: ignore[arg-type] # never written
+    assert both.fates == [OVERLOADED, DURABLE]
+    assert not refused.value.maybe_written
+    assert len(both.small.groups) == 1

@@ -3,7 +3,8 @@
 import os
 import signal
 import socket
-from http.client import HTTPException
+from copy import copy
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,13 @@ import pytest
 from bench.processes import tree
 from bench.service import free_port
 from engine.model.workers import number_of_workers
+from engine.nodes.parts import number_of
 from storage.embedded.server import running_url
 from tests.cli.programs import angarium, environment
+from tests.process import verdict
 from tests.process.conftest import open_house
 from tests.process.house import House, until
+from tests.process.posting import Poster, posting
 from tests.process.receiver import Receiver
 
 
@@ -30,12 +34,17 @@ def worker_pids(house: House) -> dict[str, int]:
     return found
 
 
-def answers(house: House) -> bool:
-    """Return whether the server answers now. A connection to a worker that was killed breaks."""
-    try:
-        return house.ask("GET", "/auth/context").status == 200
-    except (OSError, HTTPException):
-        return False
+def tenants_of(house: House, parts: int) -> list[House]:
+    """Make workspaces until each part has one; return the house as each of them sees it."""
+    found: dict[int, House] = {}
+    for number in count():
+        if len(found) == parts:
+            break
+        tenant = copy(house)
+        tenant.key = house.workspace(f"tenant {number}")
+        workspace = tenant.api("GET", "/auth/context")["workspaceId"]
+        found.setdefault(number_of(workspace, parts), tenant)
+    return [found[part] for part in range(parts)]
 
 
 def two_ports() -> tuple[int, socket.socket]:
@@ -52,29 +61,45 @@ def two_ports() -> tuple[int, socket.socket]:
         return port, taken
 
 
-def test_a_worker_that_is_killed_is_succeeded_and_replaced(
+def test_workers_share_the_workspaces_and_one_that_is_killed_is_replaced(
     furnished: House, receiver: Receiver
 ) -> None:
     with open_house(furnished, ANGARIUM_WORKERS="2", ANGARIUM_SHUTDOWN_GRACE="5") as house:
         assert house.process is not None
-        until(lambda: len(worker_pids(house)) == 2, "both workers are nodes")
-        house.made(f"{receiver.url}/x", "e.one")
-        house.post("1")
-        receiver.wait_count("/x", 1)
+        tenants = tenants_of(house, 2)
+        posters = [Poster(each, str(part)) for part, each in enumerate(tenants)]
+        paths = ("/0", "/1")
+        for path, tenant in zip(paths, tenants, strict=True):
+            target = tenant.made(f"{receiver.url}{path}", "e.one", ordering="STRICT")
+            assert tenant.api("GET", f"/destinations/{target}")["id"] == target
         before = worker_pids(house)
-        active = house.value(
-            "SELECT name FROM home_leases JOIN nodes ON nodes.id = process LIMIT 1"
+        lost, other = sorted(before)
+        with posting(*posters):
+            until(lambda: all(len(receiver.arrivals(path)) > 20 for path in paths), "all deliver")
+            os.kill(before[lost], signal.SIGKILL)
+            goes_on(posters[1], "the other part goes on")
+            goes_on(posters[0], "the lost part goes on")
+        until(
+            lambda: worker_pids(house).get(lost, before[lost]) != before[lost],
+            "all have seen the new worker",
         )
-        os.kill(before[active], signal.SIGKILL)
-        until(lambda: answers(house), "the other worker has taken over")
-        house.post("2")
-        receiver.wait_count("/x", 2)
-        until(lambda: worker_pids(house).keys() == before.keys(), "the worker is replaced")
-        assert worker_pids(house)[active] != before[active]
-        assert f'"worker": "{active}"' in house.log_file.read_text()
+        assert worker_pids(house)[other] == before[other]
+        house.until_settled()
+        there = verdict.nothing_lost_or_invented(house, posters)
+        for part, path in enumerate(paths):
+            mine = {n: event for n, event in there.items() if n.startswith(f"{part}-")}
+            verdict.all_arrived(mine, receiver.arrivals(path))
+            verdict.in_order_of_posting([posters[part]], receiver.firsts(path))
+        verdict.sums_equal_rows(house)
+        assert f'"worker": "{lost}"' in house.log_file.read_text()
         pids = tree(house.process.pid)
     assert running_url(house.folder) is None, "the database has ended with its parent"
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def goes_on(poster: Poster, what: str) -> None:
+    before = len(poster.accepted)
+    until(lambda: len(poster.accepted) > before + 20, what)
 
 
 async def test_workers_that_cannot_start_end_their_parent(

@@ -226,3 +226,17 @@ async def test_it_confirms_again_and_again(
         return (listener.changes.confirmed_at or 0.0) > first
 
     await eventually(confirmed)
+
+
+async def test_whoever_catches_up_has_what_was_written_before(
+    bridge: Bridge, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes_module, "CHECK_S", 1e6)  # nothing is confirmed by itself
+    async with bridge.pool.connection() as writer:
+        for number in range(3):
+            await notify(writer, "key", str(number))
+            await listener.changes.catch_up()
+            assert listener.heard[-1] == Change("key", str(number))
+    async with trio.open_nursery() as several:
+        for _ in range(3):
+            several.start_soon(listener.changes.catch_up)

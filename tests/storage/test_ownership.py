@@ -1,12 +1,15 @@
 """Ownership: a former owner writes nothing, and what it was just writing is seen by its successor."""
 
+from contextlib import suppress
 from dataclasses import replace
+from random import Random
 
 import pytest
 import trio
 from structlog.testing import capture_logs
 
 from engine.model.identity import SHARDS
+from engine.nodes.parts import WHOLE, WorkerPart
 from storage import ownership as ownership_module
 from storage.database.bridge import Bridge
 from storage.database.connection import Connection
@@ -35,9 +38,9 @@ HOLD = f"SELECT pg_advisory_xact_lock({HELD})"
 class Server:
     """The part of a server that writes: its ownership and its two hot connections."""
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: Bridge, part: WorkerPart = WHOLE) -> None:
         self.bridge = bridge
-        self.ownership = Ownership()
+        self.ownership = Ownership(part=part)
         self.membership = Membership(bridge, self.ownership)
         self.intake_connection = bridge.connection(unhurried(INTAKE), self.ownership.renew_intake)
         self.settle_connection = bridge.connection(unhurried(SETTLE), self.ownership.renew_settle)
@@ -268,3 +271,110 @@ async def test_of_servers_that_start_at_once_exactly_one_owns_all(bridge: Bridge
             continue
         owners += 1
     assert owners == 1
+
+
+# --- parts: each worker has one
+
+
+async def writes(server: Server, number: int) -> bool:
+    """Return whether a server can still write: both ways or none."""
+    shard = [server.ownership.part.number]
+    try:
+        taken_in = await server.intake(number)
+        settled = await server.settle(number, shard)
+    except OwnershipLostError:
+        return False
+    assert taken_in == settled, "it may write in one way only"
+    return taken_in
+
+
+async def test_workers_write_side_by_side(bridge: Bridge) -> None:
+    workers = [Server(bridge, WorkerPart(number, 3)) for number in range(3)]
+    async with trio.open_nursery() as nursery:
+        for worker in workers:
+            nursery.start_soon(worker.start)
+    for number, worker in enumerate(workers):
+        assert await writes(worker, number)
+        await worker.membership.beat()
+        slots = await bridge.pool.fetch(
+            "SELECT slot FROM home_leases WHERE process = $1::uuid ORDER BY slot",
+            worker.ownership.process,
+        )
+        assert [row["slot"] for row in slots] == list(range(number, SHARDS, 3))
+
+
+async def test_a_worker_that_starts_again_takes_its_part_alone(bridge: Bridge) -> None:
+    one, other = (Server(bridge, WorkerPart(number, 2)) for number in range(2))
+    await one.start()
+    await other.start()
+    again = Server(bridge, WorkerPart(1, 2))
+    await again.start()
+    assert await writes(one, 1)
+    assert await writes(again, 2)
+    assert not await writes(other, 3)
+    with pytest.raises(OwnershipLostError):
+        await other.membership.beat()
+
+
+async def test_whoever_loses_one_slot_loses_all(bridge: Bridge) -> None:
+    workers = [Server(bridge, WorkerPart(number, 2)) for number in range(2)]
+    for worker in workers:
+        await worker.start()
+    await Server(bridge, WorkerPart(2, 3)).start()  # slots of both
+    for worker in workers:
+        assert not await writes(worker, 1)
+    left = await bridge.pool.fetch("SELECT DISTINCT process FROM shard_leases")
+    assert len(left) == 2, "the other slots are nobody's, until somebody takes them"
+
+
+@pytest.mark.parametrize("part", ["intake", "settle"])
+async def test_a_worker_waits_for_the_statement_of_its_predecessor(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    monkeypatch.setattr(ownership_module, "_PATIENCE_MS", int(HANGS_S * 1000))
+    first, second = (
+        Server(bridge, WorkerPart(1, 3)),
+        Server(bridge, WorkerPart(0, 2)),
+    )  # slot 4 is of both
+    await first.start()
+    seen = []
+
+    async def take_over() -> None:
+        await second.start()
+        seen.extend(await rows(bridge))
+
+    async with trio.open_nursery() as nursery, holding(bridge, HOLD):
+        if part == "intake":
+            nursery.start_soon(first.intake, 1, HELD)
+        else:
+            nursery.start_soon(first.settle, 1, [1], HELD)
+        await wait_stuck(bridge, part)
+        nursery.start_soon(take_over)
+        await wait_stuck(bridge, "upkeep", "rows")
+    assert seen == [1]
+    assert not await writes(first, 2)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_no_slot_ever_has_two_that_can_write(bridge: Bridge, seed: int) -> None:
+    """Servers with any parts start in any order; some reconnect. The last one writes, and no other that
+    shares a slot with a writer."""
+    random = Random(seed)
+    servers: list[Server] = []
+    for number in range(8):
+        parts = random.choice([1, 2, 3, 4])
+        server = Server(bridge, WorkerPart(random.randrange(parts), parts))
+        await server.start()
+        servers.append(server)
+        if random.random() < 0.3:
+            lost = random.choice(servers).intake_connection
+            if lost.connected:
+                await bridge.pool.fetch("SELECT pg_terminate_backend($1, 5000)", lost.backend)
+        writers = []
+        for each in servers:
+            with suppress(StoreAwayError):
+                if await writes(each, number):
+                    writers.append(each)
+        taken = [slot for each in writers for slot in each.ownership.part.slots]
+        assert len(taken) == len(set(taken)), [each.ownership.part for each in writers]
+        assert await writes(server, number)

@@ -75,6 +75,7 @@ class Neighbour(_Reactor):
         self.limits = LIMITS
         self.closing = False
         self.heads = None
+        self.elsewhere = None
         self.bodies: list[bytes] = []
         self.budget = BodyBudget(1 << 20, 1 << 20)
         admission = AdmissionControl(MODELS, lambda: 0.0, Plans(MODELS, BUILT_IN))

@@ -159,6 +159,7 @@ class _House:
         self.limits = LIMITS
         self.closing = False
         self.heads = None  # the application answers
+        self.elsewhere = None
         self.seen: list[Request] = []
         self.http2 = False
         self.bodies = BodyBudget(1 << 24, 1 << 24)

@@ -11,8 +11,9 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "List the servers of this installation.\n\nBy name, from the memory of the server "
             "that answers. Only a key of scope `manage` of the installation's first workspace "
-            "may. One server is ACTIVE and does all work. A STANDBY relays its clients' "
-            "connections to it, and takes over when it is gone."
+            "may. One server is ACTIVE and does all work, or each of several workers has its "
+            "slots and does their work. A STANDBY relays its clients' connections to the "
+            "active server, and takes over when that is gone."
         ),
         columns=(
             Column("NAME", "name"),
@@ -21,6 +22,7 @@ PLAIN: tuple[Plain, ...] = (
             Column("VERSION", "version"),
             Column("STARTED", "startedAt"),
             Column("ROLE", "role"),
+            Column("SLOTS", "slots"),
         ),
         paged=True,
     ),

@@ -21,5 +21,7 @@ class Node(TypedDict):
     answering: bool
     # At the last look, half a second ago at most.
     heartbeatAgeMs: int
+    # Of 256 shares of all workspaces, those that it has.
+    slots: int
     # ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over.
     role: Literal["ACTIVE", "STANDBY"]

@@ -15,8 +15,9 @@ class Nodes(Resource):
         """List the servers of this installation: one page.
 
         By name, from the memory of the server that answers. Only a key of scope `manage` of
-        the installation's first workspace may. One server is ACTIVE and does all work. A
-        STANDBY relays its clients' connections to it, and takes over when it is gone.
+        the installation's first workspace may. One server is ACTIVE and does all work, or
+        each of several workers has its slots and does their work. A STANDBY relays its
+        clients' connections to the active server, and takes over when that is gone.
         """
         query = query_of({"limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/observability/nodes", query))
@@ -25,7 +26,8 @@ class Nodes(Resource):
         """List the servers of this installation: all pages.
 
         By name, from the memory of the server that answers. Only a key of scope `manage` of
-        the installation's first workspace may. One server is ACTIVE and does all work. A
-        STANDBY relays its clients' connections to it, and takes over when it is gone.
+        the installation's first workspace may. One server is ACTIVE and does all work, or
+        each of several workers has its slots and does their work. A STANDBY relays its
+        clients' connections to the active server, and takes over when that is gone.
         """
         return follow_pages(self._send, "/observability/nodes", {})

@@ -1,0 +1,301 @@
+"""The requests of a door whose workspaces belong to other workers: which ones they are, and their relay.
+
+A request is relayed as HTTP/1.1 over a link to the worker that has the workspace, whose door judges and
+answers it. A link that a request came by is never relayed on.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+
+import httptools
+import trio
+
+from api.door.channel import Address
+from api.door.exchange import HOP_BY_HOP, Exchange, Message
+from api.door.framing import Head
+from api.envelope import envelope
+from engine.model.read_models import Credential
+from engine.nodes.parts import WorkerPart, number_of
+
+UNKNOWN = -1  # the part of a credential that this worker does not know, or not yet
+PIECE = 64 * 1024
+IDLE_LINKS = 256  # kept for the next request of the same client
+LINK_S = 2.0  # to reach another worker, which may just be starting again
+AGAIN_S = 0.05  # between two tries
+CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made
+STRANGERS = 100  # that wait for it at a time
+
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+# Opens a link for a client's requests to the worker of a part. Raises OSError.
+Dial = Callable[[int, Address], Awaitable[trio.SocketStream]]
+
+
+class Elsewhere:
+    """Owner of the idle links. `lookup` finds the credential of an Authorization header."""
+
+    def __init__(
+        self,
+        part: WorkerPart,
+        lookup: Callable[[bytes | None], Credential | None],
+        dial: Dial,
+        catch_up: Callable[[], Awaitable[None]],
+        places: int = 1_000,
+    ) -> None:
+        """`catch_up` waits until this worker has all that is written by now. `places`: requests that are
+        relayed at a time; each has a descriptor here and one there."""
+        self._places = trio.CapacityLimiter(places)
+        self._part = part
+        self._lookup = lookup
+        self._dial = dial
+        self._catch_up = catch_up
+        self._idle: dict[tuple[int, str], list[trio.SocketStream]] = {}
+        self._kept = 0
+        self._strangers = trio.CapacityLimiter(STRANGERS)
+        self.relayed = 0  # requests
+
+    def part_of(self, fields: Mapping[bytes, bytes]) -> int | None:
+        """Return the part that a request belongs to, UNKNOWN, or None where it is answered here."""
+        authorization = fields.get(b"authorization")
+        if authorization is None:
+            return None
+        credential = self._lookup(authorization)
+        if credential is None:
+            return UNKNOWN
+        number = number_of(credential.workspace, self._part.of)
+        return None if number == self._part.number else number
+
+    async def decide(self, fields: Mapping[bytes, bytes]) -> int | None:
+        """Return the part of a request whose credential was unknown, None where it stays unknown."""
+        if self._strangers.available_tokens:
+            async with self._strangers:
+                with trio.move_on_after(CATCH_UP_S):
+                    await self._catch_up()
+        part = self.part_of(fields)
+        return None if part == UNKNOWN else part
+
+    async def relay(
+        self, part: int, exchange: Exchange, client: Address, receive: Receive, send: Send
+    ) -> None:
+        """Have another worker answer a request. While that worker cannot be reached the answer is 503; if
+        the link breaks before the answer, nobody knows what became of the request: 500."""
+        self.relayed += 1
+        with trio.move_on_after(LINK_S) as waiting:
+            await self._places.acquire_on_behalf_of(exchange)
+        if waiting.cancelled_caught:
+            await _refuse(exchange, send, 503, "overloaded", "too many requests are relayed")
+            return
+        try:
+            await self._relay(part, exchange, client, receive, send)
+        finally:
+            self._places.release_on_behalf_of(exchange)
+
+    async def _relay(
+        self, part: int, exchange: Exchange, client: Address, receive: Receive, send: Send
+    ) -> None:
+        try:
+            link = await self._link(part, client)
+        except OSError:
+            await _refuse(exchange, send, 503, "overloaded", "the workspace's worker is not there")
+            return
+        reply = _Reply(exchange.head.method == b"HEAD")
+        try:
+            sent = await _converse(link, reply, exchange, receive, send)
+        except (OSError, trio.BrokenResourceError, httptools.HttpParserError):
+            await trio.aclose_forcefully(link)
+            if exchange.started or exchange.gone:
+                raise BrokenPipeError("the link or the client broke off") from None
+            await _refuse(exchange, send, 500, "internal", "the workspace's worker broke off")
+            return
+        except BaseException:
+            await trio.aclose_forcefully(link)
+            raise
+        await self._keep(link, (part, client[0]), sent and reply.keep_alive)
+
+    def close(self) -> None:
+        """Close the idle links: the door has ended."""
+        for links in self._idle.values():
+            for link in links:
+                link.socket.close()
+        self._idle.clear()
+        self._kept = 0
+
+    async def _link(self, part: int, client: Address) -> trio.SocketStream:
+        kept = self._idle.get((part, client[0]))
+        while kept:
+            link = kept.pop()
+            self._kept -= 1
+            if not link.socket.is_readable():  # else it has ended
+                return link
+            await trio.aclose_forcefully(link)
+        with trio.move_on_after(LINK_S):
+            while True:
+                try:
+                    return await self._dial(part, client)
+                except OSError:
+                    await trio.sleep(AGAIN_S)
+        raise TimeoutError("the worker does not answer")
+
+    async def _keep(self, link: trio.SocketStream, key: tuple[int, str], keep: bool) -> None:
+        if not keep:
+            await trio.aclose_forcefully(link)
+            return
+        if self._kept >= IDLE_LINKS:  # the oldest client's go
+            oldest = next(iter(self._idle))
+            for each in self._idle.pop(oldest):
+                self._kept -= 1
+                await trio.aclose_forcefully(each)
+        kept = self._idle.pop(key, [])
+        kept.append(link)
+        self._idle[key] = kept
+        self._kept += 1
+
+
+class _Reply:
+    """The answer that is being received, by the parser's callbacks."""
+
+    def __init__(self, silent: bool) -> None:
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.pieces: list[bytes] = []
+        self.complete = False
+        self.keep_alive = False
+        self.begun = False
+        self._silent = silent  # an answer to HEAD: it has no body, whatever its head says
+        self._parser = httptools.HttpResponseParser(self)
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes. Raises HttpParserError."""
+        self._parser.feed_data(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if not self.begun and name not in HOP_BY_HOP:
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+        self.keep_alive = self._parser.should_keep_alive()
+        self.begun = True
+        self.complete = self._silent
+
+    def on_body(self, data: bytes) -> None:
+        self.pieces.append(data)
+
+    def on_message_complete(self) -> None:
+        self.complete = True
+
+
+async def _answer(link: trio.SocketStream, reply: _Reply, exchange: Exchange, send: Send) -> None:
+    """Pass the answer on to the client as it comes."""
+    started = False
+    while not reply.complete:
+        data = await link.receive_some(PIECE)
+        if not data:
+            raise trio.BrokenResourceError("the worker closed the link")
+        reply.feed(data)
+        if reply.begun and not started:
+            started = exchange.relayed = True
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": reply.status,
+                    "headers": reply.headers,
+                }
+            )
+        if reply.pieces and not reply.complete:
+            body = b"".join(reply.pieces)
+            reply.pieces.clear()
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+    await send({"type": "http.response.body", "body": b"".join(reply.pieces), "more_body": False})
+
+
+async def _converse(
+    link: trio.SocketStream, reply: _Reply, exchange: Exchange, receive: Receive, send: Send
+) -> bool:
+    """Send the request and pass the answer on; return whether all of the request was sent."""
+    head = exchange.head
+    data = _head_of(head, exchange.request_id)
+    if head.chunked or head.length:
+        first = await receive()
+        if first["type"] != "http.request":
+            raise BrokenPipeError("the client is gone")
+        data += _framed(head, first["body"], last=not first["more_body"])
+        if first["more_body"]:
+            exchange.stream()  # how fast it must come is for the other worker to say
+            return await _stream(link, reply, exchange, receive, send, data)
+    await link.send_all(data)
+    await _answer(link, reply, exchange, send)
+    return True
+
+
+async def _stream(
+    link: trio.SocketStream,
+    reply: _Reply,
+    exchange: Exchange,
+    receive: Receive,
+    send: Send,
+    data: bytes,
+) -> bool:
+    """Do the same with a body that is still coming: its answer can come before its end."""
+    sent, broken = False, None
+
+    async def send_on() -> None:
+        nonlocal data, sent
+        with suppress(OSError, trio.BrokenResourceError):  # its answer may be there all the same
+            while not sent:
+                await link.send_all(data)
+                message = await receive()
+                if message["type"] != "http.request":
+                    return
+                data = _framed(exchange.head, message["body"], last=not message["more_body"])
+                if not message["more_body"]:
+                    await link.send_all(data)
+                    sent = True
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(send_on)
+        try:
+            await _answer(link, reply, exchange, send)
+        except (OSError, trio.BrokenResourceError, httptools.HttpParserError) as error:
+            broken = error
+        nursery.cancel_scope.cancel()
+    if broken is not None:
+        raise broken
+    return sent
+
+
+def _head_of(head: Head, request_id: str) -> bytes:
+    """Return a request's head as it goes over a link. The client was invited to send here already."""
+    target = head.path + (b"?" + head.query if head.query else b"")
+    lines = [b"%b %b HTTP/1.1" % (head.method, target)]
+    dropped = {*HOP_BY_HOP, b"expect", b"x-request-id", b"content-length"}
+    lines += [b"%b: %b" % field for field in head.fields if field[0] not in dropped]
+    if b"host" not in head.index:
+        lines.append(b"host: angarium")
+    lines.append(b"x-request-id: " + request_id.encode())
+    if head.chunked:
+        lines.append(b"transfer-encoding: chunked")
+    elif head.length or b"content-length" in head.index:
+        lines.append(b"content-length: %d" % head.length)
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def _framed(head: Head, data: bytes, *, last: bool) -> bytes:
+    """Return a part of a body as it goes over a link."""
+    if not head.chunked:
+        return data
+    chunk = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+    return chunk + b"0\r\n\r\n" if last else chunk
+
+
+async def _refuse(exchange: Exchange, send: Send, status: int, code: str, message: str) -> None:
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"x-request-id", exchange.request_id.encode()),
+    ]
+    if status == 503:
+        headers.append((b"retry-after", b"1"))
+    body = envelope(code, message, exchange.request_id)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

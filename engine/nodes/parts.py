@@ -1,0 +1,37 @@
+"""The parts of a database: each workspace belongs to one part, and each part to one worker.
+
+A part has its share of the 256 slots, in turns. Nothing here awaits.
+"""
+
+from msgspec import Struct
+
+from engine.model.identity import SHARDS
+
+
+class WorkerPart(Struct, frozen=True):
+    """WorkerPart `number` of `of` parts, counted from 0. The default is everything."""
+
+    number: int = 0
+    of: int = 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether the part is everything."""
+        return self.of == 1
+
+    @property
+    def slots(self) -> range:
+        """The slots of the part: leases are for slots."""
+        return range(self.number, SHARDS, self.of)
+
+    def has(self, workspace: str) -> bool:
+        """Return whether a workspace belongs to the part."""
+        return number_of(workspace, self.of) == self.number
+
+
+WHOLE = WorkerPart()
+
+
+def number_of(workspace: str, parts: int) -> int:
+    """Return the number of a workspace's part: the last byte of its UUID, which is random, decides."""
+    return int(workspace[-2:], 16) % parts

@@ -1,0 +1,170 @@
+"""Requests that another worker answers: relayed whole, with the same answer byte for byte."""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+from msgspec import structs
+
+from api.budget import BodyBudget
+from api.door.elsewhere import Elsewhere
+from engine.model.read_models import Credential
+from engine.nodes.parts import WorkerPart
+from tests.door.house import EVENT, INGEST, House, post, running
+from tests.door.streams import FILE, Warehouse, digest
+from tests.door.test_lanes import CASES, JSON, LANES, VARYING, Fields, bearer, by_http1, by_http2
+from tests.door.test_streams import chunked
+
+FAR = WorkerPart(1, 2)
+
+
+class Pair:
+    """A door, and the door of the worker that has all workspaces. Clients come to the first one."""
+
+    def __init__(self, **far: Any) -> None:
+        self.near, self.far = House(), House(**far)
+        self.dialled = 0
+        self.absent = False
+        self.known = True  # to the near door
+        self.links: list[socket.socket] = []
+        self.near.door.elsewhere = Elsewhere(
+            WorkerPart(0, FAR.of), self.lookup, self.dial, self.catch_up
+        )
+
+    def lookup(self, authorization: bytes | None) -> Credential | None:
+        found = self.far.admission.credential_of(authorization)
+        return structs.replace(found, workspace="01") if found and self.known else None
+
+    async def dial(self, part: int, client: tuple[str, int]) -> trio.SocketStream:
+        assert part == FAR.number
+        if self.absent:
+            raise ConnectionRefusedError
+        self.dialled += 1
+        ours, theirs = socket.socketpair()
+        self.links.append(theirs.dup())
+        self.far.door.adopt_link(theirs, client)
+        return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
+
+    async def catch_up(self) -> None:
+        self.known = True
+
+
+@asynccontextmanager
+async def open_pair(**far: Any) -> AsyncIterator[Pair]:
+    pair = Pair(**far)
+    async with running(pair.far), running(pair.near):
+        yield pair
+        for link in pair.links:
+            link.close()
+    assert pair.near.errors == pair.far.errors == []
+
+
+def told(answer: Any) -> tuple[int, dict[str, str], bytes]:
+    fields = {name.lower(): value for name, value in answer.headers.items()}
+    # Whether a refusal closes depends on how much of the body had come by then.
+    varying = {*VARYING, "connection"}
+    return answer.status, {n: v for n, v in fields.items() if n not in varying}, answer.body
+
+
+@pytest.mark.parametrize("lane", LANES)
+async def test_a_relayed_request_has_the_answer_of_its_worker(lane: Any) -> None:
+    async with open_pair() as pair:
+        for name, (path, fields, body, status, _) in CASES.items():
+            named: Fields = [*fields, ("x-request-id", "r1")]
+            relayed, direct = [
+                await lane(door, path, named, body) for door in (pair.near, pair.far)
+            ]
+            assert told(relayed) == told(direct), name
+            assert relayed.status == status, name
+        assert pair.near.ingest.bodies == []
+
+
+async def test_a_kept_connection_keeps_its_link() -> None:
+    async with open_pair() as pair:
+        client = await pair.near.connect()
+        for _ in range(3):
+            await client.send(post())
+            assert (await client.response()).status == 202
+        assert pair.far.ingest.bodies == [EVENT] * 3
+        assert pair.dialled == 1
+
+
+async def test_a_worker_that_is_not_there_is_told_with_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.door.elsewhere.LINK_S", 0.01)
+    async with open_pair() as pair:
+        pair.absent = True
+        for lane in (by_http1, by_http2):
+            answer = await lane(pair.near, "/events", [bearer(INGEST), JSON], EVENT)
+            assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+            assert b'"overloaded"' in answer.body
+
+
+async def test_a_worker_that_comes_back_soon_is_waited_for() -> None:
+    async with open_pair() as pair:
+        pair.absent = True
+        client = await pair.near.connect()
+        await client.send(post())
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        pair.absent = False
+        assert (await client.response()).status == 202
+
+
+async def test_the_fate_is_unknown_when_the_link_breaks_before_the_answer() -> None:
+    async with open_pair() as pair:
+        pair.far.ingest.hold = True
+        client = await pair.near.connect()
+        await client.send(post())
+        await pair.far.ingest.wait_waiting()
+        for link in pair.links:
+            link.shutdown(socket.SHUT_RDWR)
+        assert (await client.response()).status == 500
+        pair.far.ingest.answer()
+
+
+async def test_a_client_that_leaves_ends_its_link() -> None:
+    async with open_pair() as pair:
+        pair.far.ingest.hold = True
+        client = await pair.near.connect()
+        await client.send(post())
+        await pair.far.ingest.wait_waiting()
+        await client.reset()
+        await pair.near.settled()
+        pair.far.ingest.answer()
+        await pair.far.settled()
+
+
+async def test_a_credential_that_is_new_is_waited_for() -> None:
+    async with open_pair() as pair:
+        pair.known = False
+        answer = await pair.near.ask(post())
+        assert answer.status == 202
+        assert pair.far.ingest.bodies == [EVENT]
+
+
+async def test_a_credential_that_nobody_knows_is_refused_here() -> None:
+    async with open_pair() as pair:
+        answer = await pair.near.ask(post(key=b"ang_dev_nobody"))
+        assert answer.status == 401
+        assert pair.dialled == 0
+
+
+async def test_large_bodies_pass_in_both_directions() -> None:
+    bodies = BodyBudget(1 << 20, 1 << 20)
+    warehouse = Warehouse(bodies)
+    async with open_pair(app=warehouse.app, bodies=bodies) as pair:
+        client = await pair.near.connect()
+        key = b"Authorization: Bearer " + INGEST
+        head = b"POST /upload HTTP/1.1\r\nHost: a\r\n%b\r\nTransfer-Encoding: chunked\r\n\r\n"
+        await client.send(head % key + chunked(FILE, 100_000))
+        answer = await client.response()
+        assert (answer.status, answer.body) == (200, digest(FILE))
+        await client.send(b"GET /file HTTP/1.1\r\nHost: a\r\n%b\r\n\r\n" % key)
+        answer = await client.response()
+        assert (answer.status, digest(answer.body)) == (206, digest(FILE))
+        await client.send(b"HEAD /file HTTP/1.1\r\nHost: a\r\n%b\r\n\r\n" % key)
+        answer = await client.response(head_only=True)
+        assert (answer.status, answer.headers["content-length"]) == (206, str(len(FILE)))
