@@ -66,10 +66,11 @@ demo: $(VENV)/.runtime  ## show the service at work; needs `make run` in another
 
 # --- packages: wheels and sdists of server and client
 
-dist: $(VENV)/.runtime  ## build wheels and sdists of server and client into dist/
+dist: $(VENV)/.runtime  ## build the packages of server and clients into dist/
 	@rm -rf dist
 	@cd clients/python && ../../$(BIN)/python -m hatchling build -t sdist -t wheel -d ../../dist
 	@$(BIN)/python -m hatchling build -t sdist -t wheel -d dist
+	@$(BIN)/python -m deploy.typescript dist
 	@ls -l dist
 
 # --- development

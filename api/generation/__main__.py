@@ -4,11 +4,12 @@ from api.cli.reference import write_page
 from api.generation.client import client_files, made_types, write_readme
 from api.generation.commands import command_files
 from api.generation.files import write
+from api.generation.typescript import typescript_files
 
 
 def main() -> None:
     """Write what is made; remove made files that nothing makes any more."""
-    write(client_files() | command_files(made_types()))
+    write(client_files() | command_files(made_types()) | typescript_files())
     write_readme()
     write_page()
 

@@ -6,16 +6,20 @@ from pathlib import Path
 from api.generation.text import MADE
 
 ROOT = Path(__file__).parents[2]
-_FOLDERS = ("clients/python/angarium", "api/cli")
+_FOLDERS = {
+    "clients/python/angarium": MADE,
+    "clients/typescript/src": MADE.replace("#", "//", 1),
+    "api/cli": MADE,
+}
 
 
 def present() -> dict[Path, str]:
     """Return the made files of the repository, by their paths."""
     found = {}
-    for folder in _FOLDERS:
-        for path in (ROOT / folder).rglob("*.py"):
+    for folder, mark in _FOLDERS.items():
+        for path in (*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.ts")):
             text = path.read_text("utf-8")
-            if text.startswith(MADE):
+            if text.startswith(mark):
                 found[path] = text
     return found
 

@@ -3,12 +3,14 @@
 from api.generation.client import PACKAGE, README, client_files, made_types, readme
 from api.generation.commands import command_files
 from api.generation.files import present
+from api.generation.typescript import typescript_files
 
 AGAIN = "run `python -m api.generation`"
 
 
 def test_the_made_files_are_current() -> None:
-    assert present() == client_files() | command_files(made_types()), AGAIN
+    made = client_files() | command_files(made_types()) | typescript_files()
+    assert present() == made, AGAIN
 
 
 def test_the_table_of_methods_is_current() -> None:

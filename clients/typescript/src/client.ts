@@ -1,0 +1,104 @@
+/** The client: a key, an address and the resources. */
+
+import { EventsResource, FilesResource, ObservabilityResource, ReplayJobsResource } from "./events.js";
+import { Producer, type ProducerOptions } from "./producer.js";
+import {
+  ApiKeysResource,
+  AuditLogsResource,
+  CustomersResource,
+  DeliveriesResource,
+  DestinationsResource,
+  DlqResource,
+  EmbedSessionsResource,
+  NodesResource,
+  RoutingRulesResource,
+  SchemasResource,
+  TemplatesResource,
+  TransformScriptsResource,
+  WorkspaceResource,
+} from "./resources.js";
+import { RETRY_POLICY, type RetryPolicy } from "./retry.js";
+import type { AuthContext, Environment, Throughput } from "./shapes.js";
+import { type CallOptions, Transport } from "./transport.js";
+
+const TIMEOUT_MS = 30_000; // a commit takes milliseconds; half a minute covers a database that restarts
+
+export interface ClientOptions {
+  /** The service's address, such as http://127.0.0.1:8080. */
+  url: string;
+  /** An API key, an MCP key, or in a browser the token of an embed session. A function is asked for each call. */
+  key: string | (() => string);
+  /** For MCP keys only, which name it on every call. */
+  environment?: Environment;
+  /** For each attempt. */
+  timeoutMs?: number;
+  retry?: Partial<RetryPolicy>;
+  /** Another `fetch`, for tests and proxies. */
+  fetch?: typeof fetch;
+}
+
+/** Talks to one Angarium service with one key. Share it. */
+export class Angarium {
+  readonly events: EventsResource;
+  readonly files: FilesResource;
+  readonly destinations: DestinationsResource;
+  readonly routingRules: RoutingRulesResource;
+  readonly deliveries: DeliveriesResource;
+  readonly dlq: DlqResource;
+  readonly templates: TemplatesResource;
+  readonly schemas: SchemasResource;
+  readonly transformScripts: TransformScriptsResource;
+  readonly replayJobs: ReplayJobsResource;
+  readonly auditLogs: AuditLogsResource;
+  readonly nodes: NodesResource;
+  readonly apiKeys: ApiKeysResource;
+  readonly embedSessions: EmbedSessionsResource;
+  readonly customers: CustomersResource;
+  readonly observability: ObservabilityResource;
+  readonly workspace: WorkspaceResource;
+  readonly #transport: Transport;
+
+  constructor(options: ClientOptions) {
+    const transport = new Transport({
+      url: options.url,
+      key: options.key,
+      environment: options.environment,
+      timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+      retry: { ...RETRY_POLICY, ...options.retry },
+      fetch: options.fetch ?? ((input, init) => fetch(input, init)), // a browser's own wants to be called bare
+    });
+    this.#transport = transport;
+    this.events = new EventsResource(transport);
+    this.files = new FilesResource(transport);
+    this.destinations = new DestinationsResource(transport);
+    this.routingRules = new RoutingRulesResource(transport);
+    this.deliveries = new DeliveriesResource(transport);
+    this.dlq = new DlqResource(transport);
+    this.templates = new TemplatesResource(transport);
+    this.schemas = new SchemasResource(transport);
+    this.transformScripts = new TransformScriptsResource(transport);
+    this.replayJobs = new ReplayJobsResource(transport);
+    this.auditLogs = new AuditLogsResource(transport);
+    this.nodes = new NodesResource(transport);
+    this.apiKeys = new ApiKeysResource(transport);
+    this.embedSessions = new EmbedSessionsResource(transport);
+    this.customers = new CustomersResource(transport);
+    this.observability = new ObservabilityResource(transport);
+    this.workspace = new WorkspaceResource(transport);
+  }
+
+  /** Return who the key is. */
+  authContext(options?: CallOptions): Promise<AuthContext> {
+    return this.#transport.json({ method: "GET", path: "/auth/context" }, options);
+  }
+
+  /** Return an environment's rates over the last minute. */
+  throughput(environment: Environment, options?: CallOptions): Promise<Throughput> {
+    return this.#transport.json({ method: "GET", path: "/observability/throughput", query: { environment } }, options);
+  }
+
+  /** Return a producer, which sends events in batches. */
+  producer(options?: ProducerOptions): Producer {
+    return new Producer(this.#transport, options);
+  }
+}

@@ -1,0 +1,92 @@
+/** The methods on events, files, streams and replays that are written by hand. */
+
+import { readEvents } from "./event_stream.js";
+import type { CallOptions } from "./resource.js";
+import {
+  EventsResource as MadeEvents,
+  FilesResource as MadeFiles,
+  ObservabilityResource as MadeObservability,
+  ReplayJobsResource as MadeReplayJobs,
+} from "./resources.js";
+import type { BatchResult, Environment, EventInput, FileReceipt, IngestResult, ReplayProgress } from "./shapes.js";
+
+const FINISHED = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
+const LOOK_EVERY_MS = 1_000;
+
+export class EventsResource extends MadeEvents {
+  /** Send an event. It is durable when this returns. Without an idempotency key it gets one, so that a retry
+   * makes no second event. */
+  send(event: EventInput, options?: CallOptions): Promise<IngestResult> {
+    return this.call({ method: "POST", path: "/events", body: keyed(event) }, options);
+  }
+
+  /** Send up to 1,000 events at once. One that is refused does not keep the others back. */
+  sendBatch(events: readonly EventInput[], options?: CallOptions): Promise<BatchResult> {
+    return this.call({ method: "POST", path: "/events/batch", body: { events: events.map(keyed) } }, options);
+  }
+}
+
+/** What is known of a file beside its bytes. */
+export interface UploadOptions extends CallOptions {
+  eventType: string;
+  contentType?: string;
+  filename?: string;
+  customerExternalId?: string;
+  idempotencyKey?: string;
+}
+
+export class FilesResource extends MadeFiles {
+  /** Upload a file, which becomes an event of the type. */
+  create(content: Uint8Array | Blob, given: UploadOptions): Promise<FileReceipt> {
+    const { signal, contentType, ...query } = given;
+    return this.call(
+      {
+        method: "POST",
+        path: `/files?${new URLSearchParams(query)}`,
+        body: content,
+        contentType: contentType ?? "application/octet-stream",
+        repeatable: given.idempotencyKey !== undefined,
+      },
+      signal === undefined ? {} : { signal },
+    );
+  }
+
+  /** Return a file's bytes as they come. */
+  async content(fileId: string, options?: CallOptions): Promise<ReadableStream<Uint8Array>> {
+    const answer = await this.transport.open({ method: "GET", path: this.at("files", fileId, "content") }, options);
+    return answer.body ?? new ReadableStream({ start: (end) => end.close() });
+  }
+}
+
+/** What a stream is narrowed by. */
+export interface StreamQuery {
+  environment?: Environment;
+  topics?: string;
+  destinationId?: string;
+  customerExternalId?: string;
+}
+
+export class ObservabilityResource extends MadeObservability {
+  /** Follow what happens, live: topics with their data, until the stream ends. */
+  async *stream(query: StreamQuery = {}, options?: CallOptions): AsyncGenerator<[topic: string, data: unknown]> {
+    const answer = await this.transport.open({ method: "GET", path: "/stream", query: { ...query } }, options);
+    if (answer.body !== null) yield* readEvents(answer.body);
+  }
+}
+
+export class ReplayJobsResource extends MadeReplayJobs {
+  /** Yield a job's progress until it is finished; the last one says how it ended. */
+  async *watch(jobId: string, options?: CallOptions & { everyMs?: number }): AsyncGenerator<ReplayProgress> {
+    for (;;) {
+      const progress = await this.progress(jobId, options);
+      yield progress;
+      if (FINISHED.has(progress.status)) return;
+      await new Promise((resolve) => setTimeout(resolve, options?.everyMs ?? LOOK_EVERY_MS));
+    }
+  }
+}
+
+/** Return an event with an idempotency key. */
+export function keyed(event: EventInput): EventInput {
+  return event.idempotencyKey ? event : { ...event, idempotencyKey: crypto.randomUUID() };
+}

@@ -1,0 +1,965 @@
+// Made of the API's routes by `python -m api.generation`; do not edit.
+/** The resources of the client: a method per operation. */
+
+import { Resource, type CallOptions, type Page } from "./resource.js";
+import type {
+  Analytics,
+  AnalyticsGranularity,
+  AnalyticsPeriod,
+  AnyDestinationDraft,
+  ApiKey,
+  ApiKeyWithSecret,
+  Attempt,
+  AuditEntry,
+  BulkDiscard,
+  BulkRetry,
+  Counts,
+  Customer,
+  CustomerDraft,
+  CustomerItem,
+  Delivery,
+  DeliveryExplanation,
+  DeliveryItem,
+  DeliveryKind,
+  DeliveryStatus,
+  Destination,
+  DestinationHealth,
+  DestinationPatch,
+  DestinationStatus,
+  DestinationSummary,
+  DestinationTemplate,
+  DestinationWithSecret,
+  DlqEntry,
+  DlqEntryOrNull,
+  DlqGroup,
+  DlqSelection,
+  DlqStatus,
+  EmbedContext,
+  EmbedSession,
+  Environment,
+  EnvironmentAnalytics,
+  ErrorCategory,
+  Event,
+  EventExplanation,
+  EventItem,
+  FileItem,
+  Findings,
+  InferenceDraft,
+  InferredSchema,
+  KeyDraft,
+  Lane,
+  Node,
+  OrderDraft,
+  OriginKind,
+  PreviewDraft,
+  PreviewInput,
+  Priority,
+  ReplayDraft,
+  ReplayJob,
+  ReplayJobDetail,
+  ReplayProgress,
+  ReplayStatus,
+  Requeued,
+  RoutingRule,
+  RuleDraft,
+  RulePatch,
+  RulePreview,
+  SampleDraft,
+  SchemaDraft,
+  SchemaStatus,
+  SchemaVersion,
+  SessionDraft,
+  SettingsPatch,
+  Success,
+  TemplatePreview,
+  TestResult,
+  TransformDraft,
+  TransformRun,
+  TransformScript,
+  TrialDraft,
+  Workspace,
+} from "./shapes.js";
+
+/** What happened. Events come in here, one by one or in batches, and can be read afterwards. */
+export class EventsResource extends Resource {
+  /**
+   * List events: one page. Also those that no rule matched. A page that had to stop says
+   * `searchedTo`. An embed session sees its customer's, and of their deliveries counts those to its
+   * customer's destinations.
+   */
+  list(query: { limit?: number; examine?: number; environment?: Environment; eventType?: string | string[]; customerExternalId?: string | string[]; correlationId?: string | string[]; requestId?: string | string[]; idempotencyKey?: string | string[]; undelivered?: boolean; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<EventItem>> {
+    return this.call({ method: "GET", path: "/events", query }, options);
+  }
+
+  /**
+   * List events: all pages. Also those that no rule matched. A page that had to stop says
+   * `searchedTo`. An embed session sees its customer's, and of their deliveries counts those to its
+   * customer's destinations.
+   */
+  iterate(query: { limit?: number; examine?: number; environment?: Environment; eventType?: string | string[]; customerExternalId?: string | string[]; correlationId?: string | string[]; requestId?: string | string[]; idempotencyKey?: string | string[]; undelivered?: boolean; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<EventItem> {
+    return this.pages("/events", query, options);
+  }
+
+  /**
+   * Show an event. `payload` and `metadata` are byte for byte as they came, and so are
+   * `attachments` but for their sources: each is a file by now.
+   */
+  get(eventId: string, options?: CallOptions): Promise<Event> {
+    return this.call({ method: "GET", path: this.at("events", eventId) }, options);
+  }
+
+  /**
+   * Erase an event's content. Erases payload, metadata, attachments and files of the event, and
+   * what receivers and scripts said of its deliveries. The event, its deliveries and all counters
+   * stay: `payload` is null and `erasedAt` says since when. Waiting deliveries are cancelled and
+   * dead letters discarded first; the event is not replayed any more. 503 while an attempt is in
+   * flight: nothing is erased then. Backups keep what they have.
+   */
+  erase(eventId: string, options?: CallOptions): Promise<Event> {
+    return this.call({ method: "DELETE", path: this.at("events", eventId, "payload") }, options);
+  }
+
+  /**
+   * Say who got an event, and why. Judges the event by the rules of now, rule by rule, with the
+   * values that filters read, and lists the deliveries that it had from the first. Where both
+   * differ, `changedSince` marks the rules that were made or changed after the event.
+   */
+  explain(eventId: string, options?: CallOptions): Promise<EventExplanation> {
+    return this.call({ method: "GET", path: this.at("events", eventId, "explain") }, options);
+  }
+
+  /** List an event's deliveries: one page. */
+  deliveriesPage(eventId: string, query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DeliveryItem>> {
+    return this.call({ method: "GET", path: this.at("events", eventId, "deliveries"), query }, options);
+  }
+
+  /** List an event's deliveries: all pages. */
+  deliveries(eventId: string, query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<DeliveryItem> {
+    return this.pages(this.at("events", eventId, "deliveries"), query, options);
+  }
+}
+
+/** What is uploaded, or came with events, and is delivered by signed URLs. */
+export class FilesResource extends Resource {
+  /**
+   * List files: one page. Those that were uploaded, and those that came with events. An embed
+   * session sees its customer's.
+   */
+  list(query: { limit?: number; environment?: Environment; state?: "PENDING" | "STORED" | "FAILED" | ("PENDING" | "STORED" | "FAILED")[]; purpose?: "UPLOAD" | "ATTACHMENT" | ("UPLOAD" | "ATTACHMENT")[]; customerExternalId?: string | string[]; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<FileItem>> {
+    return this.call({ method: "GET", path: "/files", query }, options);
+  }
+
+  /**
+   * List files: all pages. Those that were uploaded, and those that came with events. An embed
+   * session sees its customer's.
+   */
+  iterate(query: { limit?: number; environment?: Environment; state?: "PENDING" | "STORED" | "FAILED" | ("PENDING" | "STORED" | "FAILED")[]; purpose?: "UPLOAD" | "ATTACHMENT" | ("UPLOAD" | "ATTACHMENT")[]; customerExternalId?: string | string[]; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<FileItem> {
+    return this.pages("/files", query, options);
+  }
+
+  /** Show a file. */
+  get(fileId: string, options?: CallOptions): Promise<FileItem> {
+    return this.call({ method: "GET", path: this.at("files", fileId) }, options);
+  }
+}
+
+/** Where events are delivered to, and how: order, rate, retries, signing. */
+export class DestinationsResource extends Resource {
+  /**
+   * Create a destination. The signing secret is in the answer, once. `secret` brings one's own.
+   * `customerExternalId` opens the customer's account when it is new. What an embed session creates
+   * is tied to its customer. There are two forms. Direct: a `url` that is sent the event as it is.
+   * From a template of the catalog: `templateId` and `config`, of which the template makes URL,
+   * headers and body; its own defaults, such as the service's rate limit, stand where `delivery`
+   * says nothing. `authentication` says how requests prove who sends them: a password, a token,
+   * tokens of a token endpoint, or a client certificate. All kinds but MTLS set the header
+   * Authorization, which no other header may set then.
+   */
+  create(body: AnyDestinationDraft, options?: CallOptions): Promise<DestinationWithSecret> {
+    return this.call({ method: "POST", path: "/destinations", body, repeatable: false }, options);
+  }
+
+  /** List destinations: one page. */
+  list(query: { limit?: number; environment?: Environment; status?: DestinationStatus | DestinationStatus[]; customerAccountId?: string } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<Destination>> {
+    return this.call({ method: "GET", path: "/destinations", query }, options);
+  }
+
+  /** List destinations: all pages. */
+  iterate(query: { limit?: number; environment?: Environment; status?: DestinationStatus | DestinationStatus[]; customerAccountId?: string } = {}, options?: CallOptions): AsyncIterable<Destination> {
+    return this.pages("/destinations", query, options);
+  }
+
+  /** Show a destination. */
+  get(destinationId: string, options?: CallOptions): Promise<Destination> {
+    return this.call({ method: "GET", path: this.at("destinations", destinationId) }, options);
+  }
+
+  /**
+   * Change a destination. A merge patch (RFC 7396): null puts a field back to its default, and
+   * removes a header. It acts on attempts not yet begun. With `rotateSecret` the answer holds a new
+   * secret. The previous one signs as well for `graceSeconds` (86400); 0 ends every former one at
+   * once. A masked value that is sent back stays; when the URL's scheme, host or port changes, each
+   * masked header must be given anew or removed. The same holds for the secrets of
+   * `authentication`, also when its `tokenUrl` changes; another `kind` replaces all of it, and null
+   * removes it. Where it was made from a template, `config` merges like the rest: a secret whose
+   * mask is sent back stays, and each must be given anew when the requests go to another host.
+   * `templateId` cannot be changed, and `url` is the template's to make.
+   */
+  update(destinationId: string, body: DestinationPatch, options?: CallOptions): Promise<DestinationWithSecret> {
+    return this.call({ method: "PATCH", path: this.at("destinations", destinationId), body, repeatable: !body.rotateSecret }, options);
+  }
+
+  /**
+   * Archive a destination. What waits for it, and what is in the DLQ, is discarded. Its record
+   * stays readable.
+   */
+  archive(destinationId: string, options?: CallOptions): Promise<Success> {
+    return this.call({ method: "DELETE", path: this.at("destinations", destinationId) }, options);
+  }
+
+  /** Enable a destination. What was held as PENDING is sent. */
+  enable(destinationId: string, options?: CallOptions): Promise<Destination> {
+    return this.call({ method: "POST", path: this.at("destinations", destinationId, "enable"), body: {} }, options);
+  }
+
+  /** Disable a destination. Deliveries are held as PENDING until it is enabled. */
+  disable(destinationId: string, options?: CallOptions): Promise<Destination> {
+    return this.call({ method: "POST", path: this.at("destinations", destinationId, "disable"), body: {} }, options);
+  }
+
+  /**
+   * List destinations with their health and their last 24 hours: one page. Archived destinations
+   * are not among them. Sorted by `trouble`, failing destinations come first, then degraded ones,
+   * disabled ones for which something waits, healthy, idle and other disabled ones; of each kind
+   * the longest queue comes first. A destination that has not recovered counts as failing, also
+   * while nothing waits for it. The order is live, at most a second old: between two pages a
+   * destination can change its place.
+   */
+  summariesPage(query: { limit?: number; environment?: Environment; name?: string; state?: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED" | ("HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED")[]; customerExternalId?: string | string[]; sort?: "trouble" | "pending" | "name" } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DestinationSummary>> {
+    return this.call({ method: "GET", path: "/destinations/summaries", query }, options);
+  }
+
+  /**
+   * List destinations with their health and their last 24 hours: all pages. Archived destinations
+   * are not among them. Sorted by `trouble`, failing destinations come first, then degraded ones,
+   * disabled ones for which something waits, healthy, idle and other disabled ones; of each kind
+   * the longest queue comes first. A destination that has not recovered counts as failing, also
+   * while nothing waits for it. The order is live, at most a second old: between two pages a
+   * destination can change its place.
+   */
+  summaries(query: { limit?: number; environment?: Environment; name?: string; state?: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED" | ("HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED")[]; customerExternalId?: string | string[]; sort?: "trouble" | "pending" | "name" } = {}, options?: CallOptions): AsyncIterable<DestinationSummary> {
+    return this.pages("/destinations/summaries", query, options);
+  }
+
+  /**
+   * Lift what holds a destination. A Retry-After of its receiver ends, and an open circuit probes
+   * at once; a success closes it. Answers the destination's health, which can still show the hold
+   * for a moment. 409 where it is DISABLED or ARCHIVED.
+   */
+  resume(destinationId: string, options?: CallOptions): Promise<DestinationHealth> {
+    return this.call({ method: "POST", path: this.at("destinations", destinationId, "resume"), body: {} }, options);
+  }
+
+  /**
+   * Send a signed sample. Sends an event at once, also to a disabled destination, outside its
+   * concurrency. It is recorded (origin INSPECTION), never retried and counted nowhere. With
+   * `dryRun` nothing is sent: `request` is what would be, without its signature and with masked
+   * values. `success` then says whether the request can be made.
+   */
+  test(destinationId: string, body: SampleDraft = {}, options?: CallOptions): Promise<TestResult> {
+    return this.call({ method: "POST", path: this.at("destinations", destinationId, "test"), body, repeatable: false, takesMs: 75000 }, options);
+  }
+
+  /** Show how a destination does. */
+  health(destinationId: string, options?: CallOptions): Promise<DestinationHealth> {
+    return this.call({ method: "GET", path: this.at("destinations", destinationId, "health") }, options);
+  }
+
+  /** List a destination's deliveries: one page. */
+  deliveriesPage(destinationId: string, query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DeliveryItem>> {
+    return this.call({ method: "GET", path: this.at("destinations", destinationId, "deliveries"), query }, options);
+  }
+
+  /** List a destination's deliveries: all pages. */
+  deliveries(destinationId: string, query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<DeliveryItem> {
+    return this.pages(this.at("destinations", destinationId, "deliveries"), query, options);
+  }
+
+  /**
+   * List a destination's lanes: one page. The ordered lanes in which something waits, the one with
+   * the oldest head first. A destination with ordering NONE has no lanes. The destination's 5,000
+   * oldest deliveries that are not settled are examined; where there are more, `atLeast` is true.
+   */
+  lanesPage(destinationId: string, query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<Lane>> {
+    return this.call({ method: "GET", path: this.at("destinations", destinationId, "lanes"), query }, options);
+  }
+
+  /**
+   * List a destination's lanes: all pages. The ordered lanes in which something waits, the one with
+   * the oldest head first. A destination with ordering NONE has no lanes. The destination's 5,000
+   * oldest deliveries that are not settled are examined; where there are more, `atLeast` is true.
+   */
+  lanes(destinationId: string, query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<Lane> {
+    return this.pages(this.at("destinations", destinationId, "lanes"), query, options);
+  }
+
+  /**
+   * Show a destination's counters over a period. Counted by the very statement that writes the
+   * delivery log, so that sums equal its rows. Replays count; samples (INSPECTION) and dry runs do
+   * not. The period ends with the minute that is now, and is the same at every granularity: points
+   * are minutes, hours or days in UTC, the first and the last of them cut to the period. Every
+   * combination is valid. Latency is interpolated within buckets whose bounds grow by 1.6. Counters
+   * stay for 31 days, whatever the plan's retention.
+   */
+  analytics(destinationId: string, query: { period?: AnalyticsPeriod; granularity?: AnalyticsGranularity } = {}, options?: CallOptions): Promise<Analytics> {
+    return this.call({ method: "GET", path: this.at("destinations", destinationId, "analytics"), query }, options);
+  }
+}
+
+/** The catalog of services that destinations can be made for, with what each is sent. */
+export class TemplatesResource extends Resource {
+  /**
+   * List the catalog of templates: one page. By name. The catalog is the same for all workspaces
+   * and environments.
+   */
+  list(query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DestinationTemplate>> {
+    return this.call({ method: "GET", path: "/destination-templates", query }, options);
+  }
+
+  /**
+   * List the catalog of templates: all pages. By name. The catalog is the same for all workspaces
+   * and environments.
+   */
+  iterate(query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<DestinationTemplate> {
+    return this.pages("/destination-templates", query, options);
+  }
+
+  /** Show a template. */
+  get(templateId: string, options?: CallOptions): Promise<DestinationTemplate> {
+    return this.call({ method: "GET", path: this.at("destination-templates", templateId) }, options);
+  }
+
+  /**
+   * Try a template on an event. What the service would be sent, with masks for secrets. Nothing is
+   * sent or kept, so scope `read` is enough. What is wrong with `config`, or keeps the event from
+   * being written as the service takes it, is told in `errors`. A destination's transform script is
+   * not run.
+   */
+  preview(templateId: string, body: PreviewDraft, options?: CallOptions): Promise<TemplatePreview> {
+    return this.call({ method: "POST", path: this.at("destination-templates", templateId, "preview"), body }, options);
+  }
+}
+
+/** Which events go to which destination. */
+export class RoutingRulesResource extends Resource {
+  /**
+   * Create a routing rule. Several matching rules of one destination make one delivery, of the
+   * highest priority. For any one event type at most 100 rules with a filter may be those of one
+   * customer's destinations, and 100 those of destinations tied to no customer. A filter that
+   * cannot be evaluated for an event does not match; `filterErrors` counts that. 402 where the
+   * plan, or the quota of the session's customer, has no room for another rule.
+   */
+  create(body: RuleDraft, options?: CallOptions): Promise<RoutingRule> {
+    return this.call({ method: "POST", path: "/routing-rules", body, repeatable: false }, options);
+  }
+
+  /** List routing rules: one page. */
+  list(query: { limit?: number; destinationId?: string | string[]; enabled?: boolean } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<RoutingRule>> {
+    return this.call({ method: "GET", path: "/routing-rules", query }, options);
+  }
+
+  /** List routing rules: all pages. */
+  iterate(query: { limit?: number; destinationId?: string | string[]; enabled?: boolean } = {}, options?: CallOptions): AsyncIterable<RoutingRule> {
+    return this.pages("/routing-rules", query, options);
+  }
+
+  /** Show a routing rule. */
+  get(ruleId: string, options?: CallOptions): Promise<RoutingRule> {
+    return this.call({ method: "GET", path: this.at("routing-rules", ruleId) }, options);
+  }
+
+  /** Change a routing rule. A merge patch (RFC 7396). */
+  update(ruleId: string, body: RulePatch, options?: CallOptions): Promise<RoutingRule> {
+    return this.call({ method: "PATCH", path: this.at("routing-rules", ruleId), body }, options);
+  }
+
+  /** Delete a routing rule. */
+  delete(ruleId: string, options?: CallOptions): Promise<Success> {
+    return this.call({ method: "DELETE", path: this.at("routing-rules", ruleId), goneIsDone: true }, options);
+  }
+
+  /**
+   * Try an event on the rules. Which destinations an example event would reach, and why: what each
+   * rule that names its type says of it. Nothing is sent or kept, so scope `read` is enough. `rule`
+   * is one that is not there yet, to be tried.
+   */
+  preview(body: PreviewInput, options?: CallOptions): Promise<RulePreview> {
+    return this.call({ method: "POST", path: "/routing-rules/preview", body }, options);
+  }
+
+  /** Enable a routing rule. */
+  enable(ruleId: string, options?: CallOptions): Promise<RoutingRule> {
+    return this.call({ method: "POST", path: this.at("routing-rules", ruleId, "enable"), body: {} }, options);
+  }
+
+  /** Disable a routing rule. */
+  disable(ruleId: string, options?: CallOptions): Promise<RoutingRule> {
+    return this.call({ method: "POST", path: this.at("routing-rules", ruleId, "disable"), body: {} }, options);
+  }
+}
+
+/** What payloads of an event type must look like, in versions; one is active. */
+export class SchemasResource extends Resource {
+  /**
+   * Create a version of an event schema. It becomes the next version of its event type, a DRAFT:
+   * events are held to it once it is activated. At most 64 KiB and 1,000 expansions of `$ref`,
+   * which must stay within the document.
+   */
+  create(body: SchemaDraft, options?: CallOptions): Promise<SchemaVersion> {
+    return this.call({ method: "POST", path: "/schemas", body, repeatable: false }, options);
+  }
+
+  /** List versions of event schemas: one page. */
+  list(query: { limit?: number; eventType?: string | string[]; status?: SchemaStatus | SchemaStatus[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<SchemaVersion>> {
+    return this.call({ method: "GET", path: "/schemas", query }, options);
+  }
+
+  /** List versions of event schemas: all pages. */
+  iterate(query: { limit?: number; eventType?: string | string[]; status?: SchemaStatus | SchemaStatus[] } = {}, options?: CallOptions): AsyncIterable<SchemaVersion> {
+    return this.pages("/schemas", query, options);
+  }
+
+  /**
+   * Infer a schema from recent events. Looks at the newest events of a type: at most `sample` of
+   * them, among 20,000 events of any type, and 4 MiB. All that were sampled conform to the schema.
+   */
+  infer(body: InferenceDraft, options?: CallOptions): Promise<InferredSchema> {
+    return this.call({ method: "POST", path: "/schemas/infer", body, repeatable: !body.create }, options);
+  }
+
+  /** List the versions of an event type's schema: one page. */
+  versionsPage(eventType: string, query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<SchemaVersion>> {
+    return this.call({ method: "GET", path: this.at("schemas", "types", eventType, "versions"), query }, options);
+  }
+
+  /** List the versions of an event type's schema: all pages. */
+  versions(eventType: string, query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<SchemaVersion> {
+    return this.pages(this.at("schemas", "types", eventType, "versions"), query, options);
+  }
+
+  /** Show the active schema of an event type. */
+  active(eventType: string, options?: CallOptions): Promise<SchemaVersion> {
+    return this.call({ method: "GET", path: this.at("schemas", "types", eventType, "active") }, options);
+  }
+
+  /** Show a version of an event schema. */
+  get(schemaId: string, options?: CallOptions): Promise<SchemaVersion> {
+    return this.call({ method: "GET", path: this.at("schemas", schemaId) }, options);
+  }
+
+  /**
+   * Activate a version of an event schema. Events of its type are held to it from now on; the
+   * version that was active becomes DEPRECATED. An event that it refuses gets 400
+   * `schema_violation` with the failing paths.
+   */
+  activate(schemaId: string, options?: CallOptions): Promise<SchemaVersion> {
+    return this.call({ method: "POST", path: this.at("schemas", schemaId, "activate"), body: {}, repeatable: false }, options);
+  }
+
+  /**
+   * Deprecate the active version of an event schema. Events of its type are held to nothing from
+   * now on, until a version is activated.
+   */
+  deprecate(schemaId: string, options?: CallOptions): Promise<SchemaVersion> {
+    return this.call({ method: "POST", path: this.at("schemas", schemaId, "deprecate"), body: {}, repeatable: false }, options);
+  }
+}
+
+/** JavaScript over what a destination is sent, in versions; one is published. */
+export class TransformScriptsResource extends Resource {
+  /**
+   * Create a version of a transform script. JavaScript with `function transform(event) { return
+   * ...; }` over the outbound body. It becomes the next version of its destination, a DRAFT, and
+   * acts once it is published. At most 64 KiB (413); what does not compile is a 400 that names the
+   * line; 402 where the plan has no scripts, or all of them are there.
+   */
+  create(body: TransformDraft, options?: CallOptions): Promise<TransformScript> {
+    return this.call({ method: "POST", path: "/transform-scripts", body, repeatable: false }, options);
+  }
+
+  /**
+   * List a destination's transform scripts: one page. A page may hold fewer than `limit` and still
+   * have a `nextCursor`: sources are long.
+   */
+  ofDestinationPage(destinationId: string, query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<TransformScript>> {
+    return this.call({ method: "GET", path: this.at("destinations", destinationId, "transform-scripts"), query }, options);
+  }
+
+  /**
+   * List a destination's transform scripts: all pages. A page may hold fewer than `limit` and still
+   * have a `nextCursor`: sources are long.
+   */
+  ofDestination(destinationId: string, query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<TransformScript> {
+    return this.pages(this.at("destinations", destinationId, "transform-scripts"), query, options);
+  }
+
+  /** Show a version of a transform script. */
+  get(scriptId: string, options?: CallOptions): Promise<TransformScript> {
+    return this.call({ method: "GET", path: this.at("transform-scripts", scriptId) }, options);
+  }
+
+  /**
+   * Delete a version of a transform script. One that is not PUBLISHED. The plan counts it no more;
+   * its version is not given to another.
+   */
+  delete(scriptId: string, options?: CallOptions): Promise<Success> {
+    return this.call({ method: "DELETE", path: this.at("transform-scripts", scriptId), goneIsDone: true }, options);
+  }
+
+  /**
+   * Publish a version of a transform script. Every attempt that begins from now on uses it, retries
+   * too; the version that was PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier
+   * version. What is PUBLISHED already stays so.
+   */
+  publish(scriptId: string, options?: CallOptions): Promise<TransformScript> {
+    return this.call({ method: "POST", path: this.at("transform-scripts", scriptId, "publish"), body: {} }, options);
+  }
+
+  /**
+   * Unpublish a transform script. Attempts that begin from now on send the event's own body. A 409
+   * where this version is not the one that is PUBLISHED.
+   */
+  unpublish(scriptId: string, options?: CallOptions): Promise<TransformScript> {
+    return this.call({ method: "POST", path: this.at("transform-scripts", scriptId, "unpublish"), body: {}, repeatable: false }, options);
+  }
+
+  /**
+   * Run a version of a transform script over an event. Over `event`, an outbound body, or over that
+   * of the event `eventId`; published or not. Nothing is sent, changed or recorded. A script that
+   * fails is a 200 with `success` false.
+   */
+  run(scriptId: string, body: TrialDraft, options?: CallOptions): Promise<TransformRun> {
+    return this.call({ method: "POST", path: this.at("transform-scripts", scriptId, "run"), body }, options);
+  }
+}
+
+/** Each event on its way to each destination, with every attempt. */
+export class DeliveriesResource extends Resource {
+  /**
+   * List deliveries: one page. A filter that is repeated passes what has any of its values. A page
+   * may hold fewer than `limit`, even none, and still have a `nextCursor`: the time to look for
+   * what is rare is bounded. Such a page says `searchedTo`.
+   */
+  list(query: { limit?: number; examine?: number; eventId?: string | string[]; destinationId?: string | string[]; environment?: Environment; status?: DeliveryStatus | DeliveryStatus[]; from?: string | Date; to?: string | Date; isReplay?: boolean; errorCategory?: ErrorCategory | ErrorCategory[]; priority?: Priority | Priority[]; dlqStatus?: DlqStatus | DlqStatus[]; kind?: DeliveryKind | DeliveryKind[]; originKind?: OriginKind | OriginKind[]; eventType?: string | string[]; customerExternalId?: string | string[]; responseStatus?: number | number[]; replayJobId?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DeliveryItem>> {
+    return this.call({ method: "GET", path: "/deliveries", query }, options);
+  }
+
+  /**
+   * List deliveries: all pages. A filter that is repeated passes what has any of its values. A page
+   * may hold fewer than `limit`, even none, and still have a `nextCursor`: the time to look for
+   * what is rare is bounded. Such a page says `searchedTo`.
+   */
+  iterate(query: { limit?: number; examine?: number; eventId?: string | string[]; destinationId?: string | string[]; environment?: Environment; status?: DeliveryStatus | DeliveryStatus[]; from?: string | Date; to?: string | Date; isReplay?: boolean; errorCategory?: ErrorCategory | ErrorCategory[]; priority?: Priority | Priority[]; dlqStatus?: DlqStatus | DlqStatus[]; kind?: DeliveryKind | DeliveryKind[]; originKind?: OriginKind | OriginKind[]; eventType?: string | string[]; customerExternalId?: string | string[]; responseStatus?: number | number[]; replayJobId?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DeliveryItem> {
+    return this.pages("/deliveries", query, options);
+  }
+
+  /**
+   * Show a delivery with its attempts. With its newest attempts: at most 100, and where receivers'
+   * answers are large as many as have room in 512 KiB. `attemptsCursor` is null where these are
+   * all; else it is the `cursor` with which `GET /deliveries/{id}/attempts` goes on.
+   */
+  get(deliveryId: string, options?: CallOptions): Promise<Delivery> {
+    return this.call({ method: "GET", path: this.at("deliveries", deliveryId) }, options);
+  }
+
+  /**
+   * List a delivery's attempts: one page. Newest first. A page ends early where answers of
+   * receivers are large.
+   */
+  attemptsPage(deliveryId: string, query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<Attempt>> {
+    return this.call({ method: "GET", path: this.at("deliveries", deliveryId, "attempts"), query }, options);
+  }
+
+  /**
+   * List a delivery's attempts: all pages. Newest first. A page ends early where answers of
+   * receivers are large.
+   */
+  attempts(deliveryId: string, query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<Attempt> {
+    return this.pages(this.at("deliveries", deliveryId, "attempts"), query, options);
+  }
+
+  /**
+   * Retry a delivery now. A PENDING or RETRYING delivery is due now, ahead of its schedule, which
+   * goes on from there. It passes an open circuit and a Retry-After of its destination. It still
+   * waits for the head of its ordered lane, for the destination's concurrency and rate limit, and
+   * while the destination is DISABLED. One in the dead-letter queue is retried as by `POST
+   * /dlq/{deliveryId}/retry`. 409 where it was delivered or discarded: a replay sends its event
+   * again.
+   */
+  retry(deliveryId: string, options?: CallOptions): Promise<DeliveryItem> {
+    return this.call({ method: "POST", path: this.at("deliveries", deliveryId, "retry"), body: {}, repeatable: false }, options);
+  }
+
+  /**
+   * Cancel a delivery. A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with
+   * `lastError` `cancelled`, and its lane moves on. An attempt in flight ends first; if it
+   * succeeds, the delivery is DELIVERED. An answer that shows DELIVERING means that. 409 where the
+   * delivery has ended.
+   */
+  cancel(deliveryId: string, options?: CallOptions): Promise<DeliveryItem> {
+    return this.call({ method: "POST", path: this.at("deliveries", deliveryId, "cancel"), body: {} }, options);
+  }
+
+  /**
+   * Retry all deliveries that match. Makes a job of the kind RETRY, in the shape of replay jobs:
+   * `GET /replay-jobs/{id}/progress` tells its progress, `POST /replay-jobs/{id}/cancel` ends it.
+   * For each delivery the job does the same as `POST /deliveries/{id}/retry`. It is COMPLETED when
+   * all deliveries are due or attempted, and PAUSED while the destination is DISABLED. Deliveries
+   * that are accepted after the job are left out. `POST /dlq/retry` retries dead letters.
+   */
+  retryAll(body: OrderDraft, options?: CallOptions): Promise<ReplayJobDetail> {
+    return this.call({ method: "POST", path: "/deliveries/retry", body, repeatable: false }, options);
+  }
+
+  /**
+   * Cancel all deliveries that match. Makes a job of the kind CANCEL, in the shape of replay jobs:
+   * `GET /replay-jobs/{id}/progress` tells its progress, `POST /replay-jobs/{id}/cancel` ends it.
+   * For each delivery the job does the same as `POST /deliveries/{id}/cancel`, also while the
+   * destination is DISABLED. `skipped` counts deliveries that ended before they could be cancelled.
+   * Deliveries that are accepted after the job are left out.
+   */
+  cancelAll(body: OrderDraft, options?: CallOptions): Promise<ReplayJobDetail> {
+    return this.call({ method: "POST", path: "/deliveries/cancel", body, repeatable: false }, options);
+  }
+
+  /**
+   * Say why a delivery waits. Lists every gate that keeps the delivery from being sent now, with
+   * the instant at which it opens where that is known, its lane, and its position there.
+   */
+  explain(deliveryId: string, options?: CallOptions): Promise<DeliveryExplanation> {
+    return this.call({ method: "GET", path: this.at("deliveries", deliveryId, "explain") }, options);
+  }
+}
+
+/** Deliveries whose retries are used up: looked at, sent again, or let go. */
+export class DlqResource extends Resource {
+  /**
+   * List the dead-letter queue: one page. Deliveries whose schedule is used up, or that met a 410;
+   * the latest dead first. A page may hold fewer than `limit`, even none, and still have a
+   * `nextCursor`.
+   */
+  list(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqEntry>> {
+    return this.call({ method: "GET", path: "/dlq", query }, options);
+  }
+
+  /**
+   * List the dead-letter queue: all pages. Deliveries whose schedule is used up, or that met a 410;
+   * the latest dead first. A page may hold fewer than `limit`, even none, and still have a
+   * `nextCursor`.
+   */
+  iterate(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqEntry> {
+    return this.pages("/dlq", query, options);
+  }
+
+  /**
+   * Group the dead-letter queue by what deliveries died of: one page. A group has one destination,
+   * error category, response status and error, numbers in the error left out; the largest group
+   * comes first. The latest 20,000 entries that the filters select are grouped: where there are
+   * more, `atLeast` is true. Give a group's `signature` to the retry or discard in bulk.
+   */
+  groupsPage(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqGroup>> {
+    return this.call({ method: "GET", path: "/dlq/groups", query }, options);
+  }
+
+  /**
+   * Group the dead-letter queue by what deliveries died of: all pages. A group has one destination,
+   * error category, response status and error, numbers in the error left out; the largest group
+   * comes first. The latest 20,000 entries that the filters select are grouped: where there are
+   * more, `atLeast` is true. Give a group's `signature` to the retry or discard in bulk.
+   */
+  groups(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqGroup> {
+    return this.pages("/dlq/groups", query, options);
+  }
+
+  /**
+   * Show an entry of the dead-letter queue. Null for a delivery that exists and is not in the
+   * queue.
+   */
+  get(deliveryId: string, options?: CallOptions): Promise<DlqEntryOrNull> {
+    return this.call({ method: "GET", path: this.at("dlq", deliveryId) }, options);
+  }
+
+  /**
+   * Retry an entry of the dead-letter queue. The same delivery is PENDING again, with a fresh
+   * schedule and dlqStatus RETRIED_FROM_DLQ; attempt numbers go on, and in its lane it is the last.
+   * While its destination is DISABLED it waits. 409 where retention has removed its event.
+   */
+  retry(deliveryId: string, options?: CallOptions): Promise<Requeued> {
+    return this.call({ method: "POST", path: this.at("dlq", deliveryId, "retry"), body: {}, repeatable: false }, options);
+  }
+
+  /**
+   * Retry entries of the dead-letter queue in bulk. At least one filter is needed. The oldest go
+   * first. One request retries 10,000 and works for some seconds at most: `remaining` says how many
+   * it left, and the same request once more goes on with them; nothing is retried twice. With
+   * `dryRun` it only counts.
+   */
+  retryAll(body: DlqSelection, options?: CallOptions): Promise<BulkRetry> {
+    return this.call({ method: "POST", path: "/dlq/retry", body }, options);
+  }
+
+  /**
+   * Discard entries of the dead-letter queue in bulk. They become DISCARDED for good: FAILED,
+   * listed, and never sent again (but by a replay job). Otherwise as the retry in bulk.
+   */
+  discardAll(body: DlqSelection, options?: CallOptions): Promise<BulkDiscard> {
+    return this.call({ method: "POST", path: "/dlq/discard", body }, options);
+  }
+}
+
+/** Past deliveries, sent again by selection, behind live traffic. */
+export class ReplayJobsResource extends Resource {
+  /**
+   * Replay deliveries. Makes new deliveries of events that were delivered, failed or were dry runs:
+   * the same `webhook-id`, an `angarium-delivery-id` of their own, and the same body unless another
+   * transform version or template config is in force, behind whatever is live. A receiver that
+   * still keeps the `webhook-id` as handled drops them. Selected is what was settled when the job
+   * was created; replays themselves only by `deliveryIds`, test deliveries never. At least one of
+   * `destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. The mode MISSING
+   * delivers events for which the destination has no delivery instead. With `dryRun` nothing is
+   * sent: the job is COMPLETED as soon as `total` is counted, mostly in this answer, and `samples`
+   * shows up to three requests as they would be sent.
+   */
+  create(body: ReplayDraft, options?: CallOptions): Promise<ReplayJobDetail> {
+    return this.call({ method: "POST", path: "/replay-jobs", body, repeatable: false }, options);
+  }
+
+  /** List replay jobs: one page. Those that replay, cancel and retry, the newest first. */
+  list(query: { limit?: number; status?: ReplayStatus | ReplayStatus[]; kind?: "REPLAY" | "CANCEL" | "RETRY" | ("REPLAY" | "CANCEL" | "RETRY")[]; customerAccountId?: string } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<ReplayJob>> {
+    return this.call({ method: "GET", path: "/replay-jobs", query }, options);
+  }
+
+  /** List replay jobs: all pages. Those that replay, cancel and retry, the newest first. */
+  iterate(query: { limit?: number; status?: ReplayStatus | ReplayStatus[]; kind?: "REPLAY" | "CANCEL" | "RETRY" | ("REPLAY" | "CANCEL" | "RETRY")[]; customerAccountId?: string } = {}, options?: CallOptions): AsyncIterable<ReplayJob> {
+    return this.pages("/replay-jobs", query, options);
+  }
+
+  /** Show a replay job. */
+  get(jobId: string, options?: CallOptions): Promise<ReplayJobDetail> {
+    return this.call({ method: "GET", path: this.at("replay-jobs", jobId) }, options);
+  }
+
+  /** Show how far a replay job is. */
+  progress(jobId: string, options?: CallOptions): Promise<ReplayProgress> {
+    return this.call({ method: "GET", path: this.at("replay-jobs", jobId, "progress") }, options);
+  }
+
+  /**
+   * Cancel a replay job. After the answer nothing more is enqueued. Deliveries that were enqueued
+   * and not attempted are cancelled within a second: they are FAILED and DISCARDED, and count as
+   * failed. An attempt in flight, or its retries, go on. A job of the kind CANCEL or RETRY stops
+   * where it is. A job that has ended is a 400.
+   */
+  cancel(jobId: string, options?: CallOptions): Promise<ReplayJobDetail> {
+    return this.call({ method: "POST", path: this.at("replay-jobs", jobId, "cancel"), body: {}, repeatable: false }, options);
+  }
+}
+
+/** API keys and MCP keys: made, listed, rotated, revoked. */
+export class ApiKeysResource extends Resource {
+  /**
+   * Create a key. The secret is in the answer, once. An API key makes keys of its own environment;
+   * an MCP key of scope manage makes keys of any environment, and MCP keys. There are at most 1,000
+   * keys of an environment.
+   */
+  create(body: KeyDraft, options?: CallOptions): Promise<ApiKeyWithSecret> {
+    return this.call({ method: "POST", path: "/api-keys", body, repeatable: false }, options);
+  }
+
+  /**
+   * List keys: one page. Those of the environment that are not revoked; for an MCP key of scope
+   * manage also the workspace's MCP keys.
+   */
+  list(query: { limit?: number; environment?: Environment } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<ApiKey>> {
+    return this.call({ method: "GET", path: "/api-keys", query }, options);
+  }
+
+  /**
+   * List keys: all pages. Those of the environment that are not revoked; for an MCP key of scope
+   * manage also the workspace's MCP keys.
+   */
+  iterate(query: { limit?: number; environment?: Environment } = {}, options?: CallOptions): AsyncIterable<ApiKey> {
+    return this.pages("/api-keys", query, options);
+  }
+
+  /**
+   * Give a key a new secret. The new secret is in the answer, once. The present one stays valid for
+   * 24 hours, as does every one before it for its own 24; 409 after nine rotations within a day. A
+   * secret that was rotated out makes, rotates and revokes no key: 403.
+   */
+  rotate(keyId: string, options?: CallOptions): Promise<ApiKeyWithSecret> {
+    return this.call({ method: "POST", path: this.at("api-keys", keyId, "rotate"), body: {}, repeatable: false }, options);
+  }
+
+  /**
+   * Revoke a key. Ends all its secrets at once, in other processes within a second. A key may
+   * revoke itself.
+   */
+  revoke(keyId: string, options?: CallOptions): Promise<Success> {
+    return this.call({ method: "DELETE", path: this.at("api-keys", keyId), goneIsDone: true }, options);
+  }
+}
+
+/** What holds in all environments: how customers' portals look, what customers may do. */
+export class WorkspaceResource extends Resource {
+  /**
+   * Show the workspace. Its name and plan, and what it says of its customers' portals. An MCP key
+   * need not name an environment here.
+   */
+  get(options?: CallOptions): Promise<Workspace> {
+    return this.call({ method: "GET", path: "/workspace" }, options);
+  }
+
+  /**
+   * Change the workspace's settings. A merge patch (RFC 7396): null puts a field back to its
+   * default; a list is replaced whole. It acts in all environments and on sessions that are open:
+   * at once here, within a second in other processes. Origins are kept as browsers write them: in
+   * small letters, without the scheme's own port.
+   */
+  update(body: SettingsPatch, options?: CallOptions): Promise<Workspace> {
+    return this.call({ method: "PATCH", path: "/workspace", body }, options);
+  }
+}
+
+/** Short-lived sessions for an end-customer's browser, and what its portal needs. */
+export class EmbedSessionsResource extends Resource {
+  /**
+   * Open an embed session. The token is a credential for one end-customer's browser: it sees and
+   * changes only what belongs to that customer's account in this environment, and has quotas of its
+   * own: destinations, rules, scripts, requests a minute. It travels in the fragment of `url`,
+   * which no browser sends on.
+   */
+  create(body: SessionDraft, options?: CallOptions): Promise<EmbedSession> {
+    return this.call({ method: "POST", path: "/embed/sessions", body }, options);
+  }
+
+  /**
+   * Show what a portal needs. The session's customer and its end, the workspace's branding, and
+   * what the portal can offer.
+   */
+  context(options?: CallOptions): Promise<EmbedContext> {
+    return this.call({ method: "GET", path: "/embed/context" }, options);
+  }
+}
+
+/** The accounts of customers: what their embed sessions may use, and what they have. */
+export class CustomersResource extends Resource {
+  /** List customers: one page. In the order of `customerExternalId`, byte by byte. */
+  list(query: { limit?: number; prefix?: string } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<CustomerItem>> {
+    return this.call({ method: "GET", path: "/customers", query }, options);
+  }
+
+  /** List customers: all pages. In the order of `customerExternalId`, byte by byte. */
+  iterate(query: { limit?: number; prefix?: string } = {}, options?: CallOptions): AsyncIterable<CustomerItem> {
+    return this.pages("/customers", query, options);
+  }
+
+  /**
+   * Show a customer. Its account: the quotas that the workspace has set, the limits that its embed
+   * sessions act by, and what it has. An account is there once an event, a destination or a session
+   * has named the customer.
+   */
+  get(externalId: string, options?: CallOptions): Promise<Customer> {
+    return this.call({ method: "GET", path: this.at("customers", externalId) }, options);
+  }
+
+  /**
+   * Set a customer's name and quotas. They replace what was said before. They hold embed sessions
+   * of the customer, at once here and within a second in other processes; the workspace's keys are
+   * held to the plan alone.
+   */
+  put(externalId: string, body: CustomerDraft, options?: CallOptions): Promise<Customer> {
+    return this.call({ method: "PUT", path: this.at("customers", externalId), body }, options);
+  }
+}
+
+/** How destinations and the environment do, from live actors and committed counters. */
+export class ObservabilityResource extends Resource {
+  /**
+   * Show an environment's counters over a period. The sums of all its destinations, archived ones
+   * too, as a destination's analytics show them. `topDestinations` are the ten with the most
+   * attempts.
+   */
+  analytics(query: { period?: AnalyticsPeriod; granularity?: AnalyticsGranularity; environment?: Environment } = {}, options?: CallOptions): Promise<EnvironmentAnalytics> {
+    return this.call({ method: "GET", path: "/observability/analytics", query }, options);
+  }
+
+  /**
+   * Count what an environment holds now. What waits and is in flight comes from memory, at most a
+   * second old. `retrying` and `inDlq` are counted in the log up to 10,000 each: at that number
+   * `atLeast` is true.
+   */
+  counts(query: { environment?: Environment } = {}, options?: CallOptions): Promise<Counts> {
+    return this.call({ method: "GET", path: "/observability/counts", query }, options);
+  }
+
+  /**
+   * Find by id, key or name. Finds what has the id `q`, the event that holds the idempotency key
+   * `q`, customers whose customerExternalId begins with `q`, and event types that begin with it
+   * among the 2,000 latest events. Nothing found is an empty list.
+   */
+  lookup(query: { q: string; environment?: Environment }, options?: CallOptions): Promise<Findings> {
+    return this.call({ method: "GET", path: "/lookup", query }, options);
+  }
+}
+
+/** Who changed which configuration, and how it was before. */
+export class AuditLogsResource extends Resource {
+  /**
+   * List changes of configuration: one page. Newest first. What concerns the workspace as a whole
+   * (its plan, MCP keys) is shown to MCP keys. Every change is written with its entry or not at
+   * all; entries are never removed. A page may hold fewer than `limit`, even none, and still have a
+   * `nextCursor`.
+   */
+  list(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<AuditEntry>> {
+    return this.call({ method: "GET", path: "/audit-logs", query }, options);
+  }
+
+  /**
+   * List changes of configuration: all pages. Newest first. What concerns the workspace as a whole
+   * (its plan, MCP keys) is shown to MCP keys. Every change is written with its entry or not at
+   * all; entries are never removed. A page may hold fewer than `limit`, even none, and still have a
+   * `nextCursor`.
+   */
+  iterate(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<AuditEntry> {
+    return this.pages("/audit-logs", query, options);
+  }
+
+  /** Show a change of configuration. */
+  get(entryId: string, options?: CallOptions): Promise<AuditEntry> {
+    return this.call({ method: "GET", path: this.at("audit-logs", entryId) }, options);
+  }
+}
+
+/** How destinations and the environment do, from live actors and committed counters. */
+export class NodesResource extends Resource {
+  /**
+   * List the servers of this installation: one page. By name, from the memory of the server that
+   * answers. Only a key of scope `manage` of the installation's first workspace may. One server is
+   * ACTIVE and does all work. A STANDBY relays its clients' connections to it, and takes over when
+   * it is gone.
+   */
+  list(query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<Node>> {
+    return this.call({ method: "GET", path: "/observability/nodes", query }, options);
+  }
+
+  /**
+   * List the servers of this installation: all pages. By name, from the memory of the server that
+   * answers. Only a key of scope `manage` of the installation's first workspace may. One server is
+   * ACTIVE and does all work. A STANDBY relays its clients' connections to it, and takes over when
+   * it is gone.
+   */
+  iterate(query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<Node> {
+    return this.pages("/observability/nodes", query, options);
+  }
+}

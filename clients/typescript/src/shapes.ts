@@ -1,0 +1,2138 @@
+// Made of the API's routes by `python -m api.generation`; do not edit.
+/** The API's shapes. */
+
+/** The destination's actor. */
+export interface ActorState {
+  state: string;
+  restarts: number;
+  mailbox: number;
+  startedAt: string | null;
+  snapshotAt: string | null;
+}
+
+/** A destination's counters over a period, from its delivery log. */
+export interface Analytics {
+  /** Inclusive, the beginning of the first point. */
+  from: string;
+  period: AnalyticsPeriod;
+  granularity: AnalyticsGranularity;
+  /** Exclusive: the end of the last point, which may be to come. */
+  to: string;
+  totals: AnalyticsTotals;
+  /** One for each minute, hour or day (UTC), oldest first, also where nothing happened. */
+  series: AnalyticsPoint[];
+  /** Failed attempts by what went wrong; what did not occur is left out. */
+  errorCategories: Record<string, number>;
+  destinationId: string;
+}
+
+/** How long each point is. */
+export type AnalyticsGranularity = "minute" | "hour" | "day";
+
+/** How far back. */
+export type AnalyticsPeriod = "1h" | "6h" | "24h" | "7d" | "30d";
+
+/** What was counted from `at` until the next point. */
+export interface AnalyticsPoint {
+  /** By the minute in which they ended. */
+  attempts: number;
+  /** Deliveries. */
+  delivered: number;
+  /** Attempts. */
+  failed: number;
+  /** Attempts with a number above 1. */
+  retried: number;
+  /** Deliveries, by the minute in which they came into the DLQ first. */
+  deadLettered: number;
+  latencyMs: Latency;
+  at: string;
+}
+
+/** What was counted over the whole period. */
+export interface AnalyticsTotals {
+  /** By the minute in which they ended. */
+  attempts: number;
+  /** Deliveries. */
+  delivered: number;
+  /** Attempts. */
+  failed: number;
+  /** Attempts with a number above 1. */
+  retried: number;
+  /** Deliveries, by the minute in which they came into the DLQ first. */
+  deadLettered: number;
+  latencyMs: Latency;
+}
+
+/** A destination of a URL, or one of a template: the form that has `templateId`. */
+export type AnyDestinationDraft = DestinationDraft | TemplateDestinationDraft;
+
+/** A key, without its secret. */
+export interface ApiKey {
+  id: string;
+  kind: KeyKind;
+  name: string;
+  scope: Scope;
+  /** Null for an MCP key. */
+  environment: Environment | null;
+  prefix: string;
+  lastFour: string;
+  /** What the audit log calls the present secret by. */
+  fingerprint: string;
+  createdAt: string;
+  /** From another process than the one that saw it a minute late at the most. */
+  lastUsedAt: string | null;
+  /** When the present secret ends; null: it does not. */
+  expiresAt: string | null;
+}
+
+/** A page of a list, newest first. */
+export interface ApiKeyPage {
+  items: ApiKey[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** A key with its secret, which is shown this once. */
+export interface ApiKeyWithSecret {
+  id: string;
+  kind: KeyKind;
+  name: string;
+  scope: Scope;
+  /** Null for an MCP key. */
+  environment: Environment | null;
+  prefix: string;
+  lastFour: string;
+  /** What the audit log calls the present secret by. */
+  fingerprint: string;
+  createdAt: string;
+  /** From another process than the one that saw it a minute late at the most. */
+  lastUsedAt: string | null;
+  /** When the present secret ends; null: it does not. */
+  expiresAt: string | null;
+  secret: string;
+}
+
+/** What comes with an event. */
+export interface Attachment {
+  source: Source;
+  fileType?: string | null;
+  contentType?: string | null;
+  sizeBytes?: number | null;
+  fileName?: string | null;
+  metadata?: Record<string, unknown> | null;
+}
+
+/** One attempt, as it was recorded. */
+export interface Attempt {
+  number: number;
+  startedAt: string;
+  durationMs: number;
+  success: boolean;
+  responseStatus: number | null;
+  responseHeaders: Record<string, string>;
+  /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
+  responseBody: string | null;
+  responseTruncated: boolean;
+  errorCategory: ErrorCategory | null;
+  /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
+  errorMessage: string | null;
+  /** Of the transform script that ran. */
+  transformVersion: number | null;
+  /** What the transform script printed, at most 4 KiB. */
+  logs: string | null;
+}
+
+/** A page of a list, newest first. */
+export interface AttemptPage {
+  items: Attempt[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** A field before and after; null where there was or is none. Secrets are `***`. */
+export interface AuditChange {
+  from: unknown;
+  to: unknown;
+}
+
+/** One change of configuration. */
+export interface AuditEntry {
+  id: string;
+  createdAt: string;
+  /** Such as `destination.update`. */
+  action: string;
+  objectType: string;
+  objectId: string;
+  actorType: "API_KEY" | "MCP_KEY" | "EMBED_SESSION" | "CLI" | "SYSTEM";
+  actorId: string;
+  /** Null for what concerns the whole workspace. */
+  environment: Environment | null;
+  requestId: string | null;
+  changes: Record<string, AuditChange> | null;
+  /** Of the key's secret that a rotation or revocation ended. */
+  previousFingerprint: string | null;
+}
+
+/** A page of a list, newest first. */
+export interface AuditEntryPage {
+  items: AuditEntry[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** Who calls. What does not apply is null. */
+export interface AuthContext {
+  kind: "API_KEY" | "MCP_KEY" | "EMBED_SESSION";
+  workspaceId: string;
+  workspaceName: string;
+  environment: Environment | null;
+  scope: Scope | null;
+  keyId: string | null;
+  customerAccountId: string | null;
+  customerExternalId: string | null;
+  plan: string;
+  expiresAt: string | null;
+  /** Where the portal leads back to after a session; https only. */
+  returnUrl: string | null;
+  branding: Branding;
+  /** What to offer: what the workspace lets its customers do, and its plan allows. Null for a key. */
+  permissions: CustomerMay | null;
+}
+
+/** A user name and a password, sent with every request. */
+export interface BasicAuthentication {
+  kind: "BASIC";
+  username: string;
+  password: string;
+}
+
+/** What became of one event of a batch. */
+export interface BatchEntry {
+  index: number;
+  status: "ACCEPTED" | "DUPLICATE" | "REJECTED";
+  id: string | null;
+  deliveries: number | null;
+  error: Rejection | null;
+}
+
+/** Up to 1,000 events, at most 5 MiB. */
+export interface BatchInput {
+  events: EventInput[];
+}
+
+/** What became of a batch. */
+export interface BatchResult {
+  accepted: number;
+  duplicates: number;
+  rejected: number;
+  results: BatchEntry[];
+}
+
+/** A token that does not change, sent with every request. */
+export interface BearerAuthentication {
+  kind: "BEARER";
+  token: string;
+}
+
+/** Colours as #rrggbb; for null the portal uses its own. */
+export interface BrandColors {
+  primary: string | null;
+  accent: string | null;
+  background: string | null;
+  text: string | null;
+}
+
+/** Colours as #rrggbb; for null the portal uses its own. */
+export interface BrandColorsPatch {
+  primary?: string | null;
+  accent?: string | null;
+  background?: string | null;
+  text?: string | null;
+}
+
+/** The looks of a portal. The portal decides on whatever is null. */
+export interface Branding {
+  name: string | null;
+  /** https only. */
+  logoUrl: string | null;
+  colors: BrandColors;
+  /** BCP 47, such as `en`, `de-CH`, `zh-Hant-TW`. */
+  locale: string | null;
+  /** Where customers find help; https only. */
+  supportUrl: string | null;
+}
+
+/** The looks of a portal. The portal decides on whatever is null. */
+export interface BrandingPatch {
+  name?: string | null;
+  /** https only. */
+  logoUrl?: string | null;
+  colors?: BrandColorsPatch | null;
+  /** BCP 47, such as `en`, `de-CH`, `zh-Hant-TW`. */
+  locale?: string | null;
+  /** Where customers find help; https only. */
+  supportUrl?: string | null;
+}
+
+/** What a discard in bulk did. */
+export interface BulkDiscard {
+  /** In the queue, and what the filter selects. */
+  matched: number;
+  /** Left for the next request. Above some millions it is at least so many. */
+  remaining: number;
+  dryRun: boolean;
+  discarded: number;
+}
+
+/**
+ * What a retry in bulk did. What is neither retried nor remaining has left the queue meanwhile, or
+ * its event is gone.
+ */
+export interface BulkRetry {
+  /** In the queue, and what the filter selects. */
+  matched: number;
+  /** Left for the next request. Above some millions it is at least so many. */
+  remaining: number;
+  dryRun: boolean;
+  retried: number;
+}
+
+/** Whether deliveries are let through. */
+export interface Circuit {
+  state: "CLOSED" | "OPEN" | "HALF_OPEN";
+  openedAt: string | null;
+  nextProbeAt: string | null;
+}
+
+/** Tokens of a token endpoint, fetched when needed and renewed before they expire. */
+export interface ClientCredentialsAuthentication {
+  kind: "OAUTH2_CLIENT_CREDENTIALS";
+  /** http or https; egress rules hold for it. */
+  tokenUrl: string;
+  clientId: string;
+  clientSecret: string;
+  /** Scopes with spaces between. */
+  scope?: string | null;
+  /** For issuers that want it, as Auth0 does. */
+  audience?: string | null;
+  /** Where the token endpoint gets id and secret: Basic, or the form. */
+  clientAuthentication?: "HEADER" | "BODY";
+}
+
+/** A place where the sampled events disagree, so that little could be said of it. */
+export interface Conflict {
+  path: string;
+  message: string;
+}
+
+/** What an environment holds now. */
+export interface Counts {
+  at: string;
+  /** Deliveries that wait now, RETRYING ones too. */
+  pending: number;
+  /** Deliveries that are sent and not yet recorded. */
+  inFlight: number;
+  /** Deliveries that wait for their next attempt. */
+  retrying: number;
+  /** Deliveries in the dead-letter queue. */
+  inDlq: number;
+  /** There may be more in `retrying` or `inDlq` than were counted. */
+  atLeast: boolean;
+  /** Destinations whose circuit is not CLOSED and that have work or an actor. */
+  openCircuits: number;
+  /** Destinations that are DISABLED. */
+  disabled: number;
+}
+
+/** A customer's account. */
+export interface Customer {
+  customerExternalId: string;
+  customerAccountId: string;
+  name: string | null;
+  quotas: QuotasDraft;
+  /** When something first named the customer. */
+  createdAt: string;
+  limits: CustomerLimits;
+  used: CustomerUse;
+}
+
+/** Name and quotas of a customer's account. A PUT replaces both: what is left out is reset. */
+export interface CustomerDraft {
+  /** For people; null: its customerExternalId serves. */
+  name?: string | null;
+  quotas?: QuotasDraft | null;
+}
+
+/** A customer's account, as lists show it. */
+export interface CustomerItem {
+  customerExternalId: string;
+  customerAccountId: string;
+  name: string | null;
+  quotas: QuotasDraft;
+  /** When something first named the customer. */
+  createdAt: string;
+}
+
+/** The limits that a customer's embed sessions act by. */
+export interface CustomerLimits {
+  destinations: number;
+  rules: number;
+  transforms: number;
+  requestsPerMinute: number;
+}
+
+/**
+ * The abilities of embed sessions within their customer's account. Each is true unless set to
+ * false.
+ */
+export interface CustomerMay {
+  /** Create destinations. */
+  createDestinations: boolean;
+  /** Change a destination's name, description, URL and config. */
+  editDestinations: boolean;
+  /** Enable and disable destinations. */
+  switchDestinations: boolean;
+  /** Archive destinations. */
+  archiveDestinations: boolean;
+  /** Send a sample to a destination. */
+  testDestinations: boolean;
+  /** Set a destination's headers, when it is made and later. */
+  editHeaders: boolean;
+  /** Set a destination's `delivery`, when it is made and later. */
+  editDeliveryOptions: boolean;
+  /** Rotate signing secrets, and change the algorithm. */
+  rotateSecrets: boolean;
+  /** Create, change, switch and delete routing rules. */
+  manageRules: boolean;
+  /** Create, run, publish and withdraw transform scripts. */
+  manageTransforms: boolean;
+  /** Retry what is in the DLQ. */
+  retryDeliveries: boolean;
+  /** Discard what is in the DLQ. */
+  discardDeliveries: boolean;
+  /** Start and cancel replay jobs. */
+  replay: boolean;
+  /** See what events, requests and responses hold, and the words of errors; else null is shown. */
+  viewPayloads: boolean;
+}
+
+/**
+ * The abilities of embed sessions within their customer's account. Each is true unless set to
+ * false.
+ */
+export interface CustomerMayPatch {
+  /** Create destinations. */
+  createDestinations?: boolean | null;
+  /** Change a destination's name, description, URL and config. */
+  editDestinations?: boolean | null;
+  /** Enable and disable destinations. */
+  switchDestinations?: boolean | null;
+  /** Archive destinations. */
+  archiveDestinations?: boolean | null;
+  /** Send a sample to a destination. */
+  testDestinations?: boolean | null;
+  /** Set a destination's headers, when it is made and later. */
+  editHeaders?: boolean | null;
+  /** Set a destination's `delivery`, when it is made and later. */
+  editDeliveryOptions?: boolean | null;
+  /** Rotate signing secrets, and change the algorithm. */
+  rotateSecrets?: boolean | null;
+  /** Create, change, switch and delete routing rules. */
+  manageRules?: boolean | null;
+  /** Create, run, publish and withdraw transform scripts. */
+  manageTransforms?: boolean | null;
+  /** Retry what is in the DLQ. */
+  retryDeliveries?: boolean | null;
+  /** Discard what is in the DLQ. */
+  discardDeliveries?: boolean | null;
+  /** Start and cancel replay jobs. */
+  replay?: boolean | null;
+  /** See what events, requests and responses hold, and the words of errors; else null is shown. */
+  viewPayloads?: boolean | null;
+}
+
+/** A page of a list, newest first. */
+export interface CustomerPage {
+  items: CustomerItem[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** What a customer has, whoever made it. */
+export interface CustomerUse {
+  /** Archived ones left out. */
+  destinations: number;
+  rules: number;
+  transforms: number;
+}
+
+/** A delivery with its attempts, its event and the request that was last sent. */
+export interface Delivery {
+  id: string;
+  eventId: string;
+  eventType: string;
+  destinationId: string;
+  environment: Environment;
+  status: DeliveryStatus;
+  kind: DeliveryKind;
+  priority: Priority;
+  originKind: OriginKind;
+  isReplay: boolean;
+  /** Its transform script returned null: nothing was sent. */
+  skipped: boolean;
+  attemptCount: number;
+  errorCategory: ErrorCategory | null;
+  responseStatus: number | null;
+  dlqStatus: DlqStatus | null;
+  createdAt: string;
+  updatedAt: string;
+  nextAttemptAt: string | null;
+  deliveredAt: string | null;
+  /** Null once retention has removed it. */
+  event: Event | null;
+  /** Null before the first that was sent. */
+  request: SentRequest | null;
+  replayOf: string | null;
+  replayJobId: string | null;
+  /** The newest, the last one last. */
+  attempts: Attempt[];
+  /** Where the attempts before these are listed; null: there are none. */
+  attemptsCursor: string | null;
+}
+
+/** Why a delivery waits. */
+export interface DeliveryExplanation {
+  deliveryId: string;
+  status: DeliveryStatus;
+  /** Every gate that it has not passed. Empty: it is in flight, has ended or goes next. */
+  waits: DeliveryWait[];
+  /** Null where its destination has no lanes. */
+  lane: DeliveryLane | null;
+  /**
+   * How many waiting deliveries go before it in its lane, or else in its class. Null if it waits
+   * for its schedule only, does not wait, or is behind 5,000 others.
+   */
+  position: number | null;
+}
+
+/** A delivery, as lists show it. */
+export interface DeliveryItem {
+  id: string;
+  eventId: string;
+  eventType: string;
+  destinationId: string;
+  environment: Environment;
+  status: DeliveryStatus;
+  kind: DeliveryKind;
+  priority: Priority;
+  originKind: OriginKind;
+  isReplay: boolean;
+  /** Its transform script returned null: nothing was sent. */
+  skipped: boolean;
+  attemptCount: number;
+  errorCategory: ErrorCategory | null;
+  responseStatus: number | null;
+  dlqStatus: DlqStatus | null;
+  createdAt: string;
+  updatedAt: string;
+  nextAttemptAt: string | null;
+  deliveredAt: string | null;
+}
+
+/** What is delivered. */
+export type DeliveryKind = "EVENT" | "FILE";
+
+/** The lane of a delivery. */
+export interface DeliveryLane {
+  key: string | null;
+  kind: "CUSTOMER" | "CORRELATION" | "SOURCE" | "DESTINATION";
+}
+
+/** The way that a destination's requests are sent. */
+export interface DeliveryOptions {
+  /**
+   * Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
+   * whether they fail.
+   */
+  concurrency?: number | "auto";
+  /** What first-in first-out holds for: nothing, one key, the destination. */
+  ordering?: Ordering;
+  /** From DNS to the last byte. */
+  timeoutMs?: number;
+  /** Attempts a second, with a burst of one second's worth; null: no limit. */
+  rateLimitPerSecond?: number | null;
+  /** Route and record, but send nothing. */
+  dryRun?: boolean;
+  /** Seconds after each failed attempt, each give or take 20 %. */
+  retrySchedule?: number[];
+}
+
+/** The way that a destination's requests are sent. */
+export interface DeliveryOptionsPatch {
+  /**
+   * Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
+   * whether they fail.
+   */
+  concurrency?: number | "auto" | null;
+  /** What first-in first-out holds for: nothing, one key, the destination. */
+  ordering?: Ordering | null;
+  /** From DNS to the last byte. */
+  timeoutMs?: number | null;
+  /** Attempts a second, with a burst of one second's worth; null: no limit. */
+  rateLimitPerSecond?: number | null;
+  /** Route and record, but send nothing. */
+  dryRun?: boolean | null;
+  /** Seconds after each failed attempt, each give or take 20 %. */
+  retrySchedule?: number[] | null;
+}
+
+/** A page of a list, newest first. */
+export interface DeliveryPage {
+  items: DeliveryItem[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** Where a delivery is in its life. */
+export type DeliveryStatus = "PENDING" | "DELIVERING" | "DELIVERED" | "FAILED" | "RETRYING" | "DRY_RUN";
+
+/** One reason why a delivery is not sent. */
+export interface DeliveryWait {
+  gate: "DISABLED" | "LANE" | "SCHEDULE" | "RETRY_AFTER" | "CIRCUIT" | "RATE" | "CONCURRENCY" | "QUEUE" | "STORE";
+  /** Null where it is not known. */
+  until: string | null;
+  /** A sentence for people. */
+  detail: string;
+  /** LANE: the delivery that has to end first. */
+  blockedBy: string | null;
+}
+
+/** A destination. */
+export interface Destination {
+  id: string;
+  environment: Environment;
+  /** Of the catalog; null: made directly. */
+  templateId: string | null;
+  name: string;
+  /** Of its template, defaults filled in; secrets are shown as ***. */
+  config: Record<string, unknown> | null;
+  /** Secrets in it are shown as ***. */
+  url: string;
+  description: string | null;
+  customerExternalId: string | null;
+  customerAccountId: string | null;
+  headers: Record<string, string>;
+  delivery: DeliveryOptions;
+  signing: Signing;
+  method: HttpMethod;
+  /** How requests prove who sends them; secrets are shown as ***. */
+  authentication: BasicAuthentication | BearerAuthentication | ClientCredentialsAuthentication | MutualTlsAuthentication | null;
+  /** Seconds of failing after which it is disabled; null: never. */
+  disableAfterSeconds: number | null;
+  status: DestinationStatus;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** What one destination counted. */
+export interface DestinationCounts {
+  attempts: number;
+  delivered: number;
+  failed: number;
+  retried: number;
+  deadLettered: number;
+  destinationId: string;
+}
+
+/** A destination as a caller writes it. */
+export interface DestinationDraft {
+  name: string;
+  /** http or https, without userinfo. */
+  url: string;
+  description?: string | null;
+  /** Ties the destination to this end-customer's events. */
+  customerExternalId?: string | null;
+  /** The same, by the account's id. */
+  customerAccountId?: string | null;
+  /**
+   * Sent with every request. Names merge whatever their case; values of authorization, cookie and
+   * whatever is named like a key, token or secret are shown as ***.
+   */
+  headers?: Record<string, string> | null;
+  delivery?: DeliveryOptions | null;
+  signing?: SigningOptions | null;
+  method?: HttpMethod | null;
+  /** How requests prove who sends them. Its secrets are shown as ***. */
+  authentication?: BasicAuthentication | BearerAuthentication | ClientCredentialsAuthentication | MutualTlsAuthentication | null;
+  /** Seconds of failing after which the destination is disabled; null: never. */
+  disableAfterSeconds?: number | null;
+  /**
+   * The signing secret, of 24 to 64 bytes, to keep one that receivers know. Null: a new one is
+   * made.
+   */
+  secret?: string | null;
+}
+
+/** How a destination does, from its live actor. */
+export interface DestinationHealth {
+  destinationId: string;
+  state: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED";
+  circuit: Circuit;
+  hold: DestinationHold | null;
+  /** 0-1 over the last 5 minutes. */
+  successRate: number | null;
+  consecutiveFailures: number;
+  latencyMs: Latency;
+  lastSuccessAt: string | null;
+  lastFailureAt: string | null;
+  /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
+  lastError: string | null;
+  queue: Queue;
+  actor: ActorState;
+}
+
+/** What keeps a destination's deliveries from being sent. */
+export interface DestinationHold {
+  /**
+   * RETRY_AFTER: the receiver asked for it. CIRCUIT: it is open, or a probe is under way. RATE: the
+   * rate limit is used up. STORE: outcomes cannot be recorded fast enough.
+   */
+  reason: "RETRY_AFTER" | "CIRCUIT" | "RATE" | "DISABLED" | "STORE";
+  /** Null where that is not known. */
+  until: string | null;
+}
+
+/** A page of a list, newest first. */
+export interface DestinationPage {
+  items: Destination[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** A destination as a caller writes it. */
+export interface DestinationPatch {
+  name?: string;
+  /** http or https, without userinfo. */
+  url?: string;
+  description?: string | null;
+  /** Ties the destination to this end-customer's events. */
+  customerExternalId?: string | null;
+  /** The same, by the account's id. */
+  customerAccountId?: string | null;
+  /**
+   * Sent with every request. Names merge whatever their case; values of authorization, cookie and
+   * whatever is named like a key, token or secret are shown as ***.
+   */
+  headers?: Record<string, string | null> | null;
+  delivery?: DeliveryOptionsPatch | null;
+  signing?: SigningOptionsPatch | null;
+  method?: HttpMethod | null;
+  /** How requests prove who sends them. Its secrets are shown as ***. */
+  authentication?: Record<string, unknown> | null;
+  /** Seconds of failing after which the destination is disabled; null: never. */
+  disableAfterSeconds?: number | null;
+  rotateSecret?: boolean | null;
+  graceSeconds?: number | null;
+  templateId?: string | null;
+  config?: Record<string, unknown> | null;
+}
+
+/** Where a destination is in its life. */
+export type DestinationStatus = "ACTIVE" | "DISABLED" | "ARCHIVED";
+
+/** A destination, how it does, and its last 24 hours. */
+export interface DestinationSummary {
+  destination: Destination;
+  health: DestinationHealth;
+  /** Of the 24 hours of `series`. */
+  totals: OutcomeCounts;
+  /** 24 hours, oldest first; the last one is not over yet. */
+  series: HourCounts[];
+  /** Deliveries in the dead-letter queue, counted up to 1,000. */
+  inDlq: number;
+  /** There may be more in `inDlq` than were counted. */
+  atLeast: boolean;
+}
+
+/** A page of a list, newest first. */
+export interface DestinationSummaryPage {
+  items: DestinationSummary[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** What destinations of one service can be made from. */
+export interface DestinationTemplate {
+  /** The `templateId` of destinations. */
+  id: string;
+  name: string;
+  description: string;
+  /** What to list it under, such as `chat`. */
+  category: string;
+  /** Names a picture that the reader has. */
+  icon: string;
+  /** Of the service's own documentation. */
+  documentationUrls: string[];
+  /**
+   * JSON Schema 2020-12 of `config`, its fields in the order to be asked for. `title` and
+   * `description` are for people; fields with `secret` are shown as *** once they are written.
+   */
+  configSchema: Record<string, unknown>;
+  /** What stands in a destination's `delivery` where it says nothing. */
+  defaults: Record<string, unknown>;
+  example: TemplateExample;
+}
+
+/** A page of a list, newest first. */
+export interface DestinationTemplatePage {
+  items: DestinationTemplate[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** A destination with its signing secret, shown this once; null where there is none to show. */
+export interface DestinationWithSecret {
+  id: string;
+  environment: Environment;
+  /** Of the catalog; null: made directly. */
+  templateId: string | null;
+  name: string;
+  /** Of its template, defaults filled in; secrets are shown as ***. */
+  config: Record<string, unknown> | null;
+  /** Secrets in it are shown as ***. */
+  url: string;
+  description: string | null;
+  customerExternalId: string | null;
+  customerAccountId: string | null;
+  headers: Record<string, string>;
+  delivery: DeliveryOptions;
+  signing: Signing;
+  method: HttpMethod;
+  /** How requests prove who sends them; secrets are shown as ***. */
+  authentication: BasicAuthentication | BearerAuthentication | ClientCredentialsAuthentication | MutualTlsAuthentication | null;
+  /** Seconds of failing after which it is disabled; null: never. */
+  disableAfterSeconds: number | null;
+  status: DestinationStatus;
+  createdAt: string;
+  updatedAt: string;
+  secret: string | null;
+}
+
+/** A delivery that died, and why. */
+export interface DlqEntry {
+  id: string;
+  eventId: string;
+  eventType: string;
+  destinationId: string;
+  environment: Environment;
+  status: DeliveryStatus;
+  kind: DeliveryKind;
+  priority: Priority;
+  originKind: OriginKind;
+  isReplay: boolean;
+  /** Its transform script returned null: nothing was sent. */
+  skipped: boolean;
+  attemptCount: number;
+  errorCategory: ErrorCategory | null;
+  responseStatus: number | null;
+  dlqStatus: DlqStatus | null;
+  createdAt: string;
+  updatedAt: string;
+  nextAttemptAt: string | null;
+  deliveredAt: string | null;
+  /** The same as `id`. */
+  deliveryId: string;
+  deadLetteredAt: string;
+  /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
+  lastError: string | null;
+}
+
+/** An entry, null for a delivery that is not in the dead-letter queue. */
+export type DlqEntryOrNull = DlqEntry | null;
+
+/** A page of a list, newest first. */
+export interface DlqEntryPage {
+  items: DlqEntry[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** Entries of the dead-letter queue that died of the same. */
+export interface DlqGroup {
+  /** What the retry and the discard in bulk take. */
+  signature: string;
+  destinationId: string;
+  errorCategory: ErrorCategory | null;
+  responseStatus: number | null;
+  /**
+   * Of the latest entry. Null in an embed session whose workspace does not let its customers
+   * `viewPayloads`.
+   */
+  lastError: string | null;
+  /** At most ten. */
+  eventTypes: string[];
+  count: number;
+  /** There may be more than were counted. */
+  atLeast: boolean;
+  /** The first death. */
+  firstAt: string;
+  lastAt: string;
+  /** The latest entry. */
+  sampleId: string;
+}
+
+/** A page of a list, newest first. */
+export interface DlqGroupPage {
+  items: DlqGroup[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** Which entries are meant: those for which all that is given holds. */
+export interface DlqSelection {
+  deliveryIds?: string[] | null;
+  /** Dead at or after. */
+  from?: string | null;
+  /** Dead before. */
+  to?: string | null;
+  destinationId?: string | null;
+  eventType?: string | null;
+  errorCategory?: ErrorCategory | null;
+  /** Of one group. */
+  signature?: string | null;
+  /** The most deliveries of this request. Null: 10,000. */
+  limit?: number | null;
+  /** The most deliveries a second. Null: as fast as it goes. */
+  ratePerSecond?: number | null;
+  /** Only count what is meant. */
+  dryRun?: boolean;
+}
+
+/** What became of a dead delivery. */
+export type DlqStatus = "IN_DLQ" | "RETRIED_FROM_DLQ" | "DISCARDED";
+
+/** What a portal needs to draw itself for whoever's session it has. */
+export interface EmbedContext {
+  workspaceId: string;
+  workspaceName: string;
+  environment: Environment;
+  customerAccountId: string;
+  customerExternalId: string;
+  /** When the session ends. Ask for another one before. */
+  expiresAt: string;
+  branding: Branding;
+  /** That of the branding; `en` where it has none. */
+  locale: string;
+  /** What to offer: what the workspace lets its customers do, and its plan allows. */
+  permissions: CustomerMay;
+  /** Where the portal leads back to after a session; https only. */
+  returnUrl: string | null;
+  limits: EmbedLimits;
+}
+
+/** What the workspace leaves to a customer. */
+export interface EmbedLimits {
+  /** Of all sessions of this customer together. */
+  requestsPerMinute: number;
+  /** Of this customer, archived ones left out. */
+  destinations: number;
+  /** Routing rules of this customer's destinations. */
+  rules: number;
+  /** Transform scripts of this customer's destinations; 0: none. */
+  transforms: number;
+  /** How long events and deliveries are shown. */
+  retentionDays: number;
+}
+
+/** An embed session. */
+export interface EmbedSession {
+  /** anges_..., for the browser, as a bearer token. */
+  token: string;
+  expiresAt: string;
+  customerAccountId: string;
+  /** The portal, with the token in the fragment. */
+  url: string;
+}
+
+/** The body of an action: empty. No body is the same. */
+export interface Empty {
+}
+
+/** One of a workspace's three environments. */
+export type Environment = "DEVELOPMENT" | "STAGING" | "PRODUCTION";
+
+/** The counters of all destinations of an environment over a period, from its delivery log. */
+export interface EnvironmentAnalytics {
+  /** Inclusive, the beginning of the first point. */
+  from: string;
+  period: AnalyticsPeriod;
+  granularity: AnalyticsGranularity;
+  /** Exclusive: the end of the last point, which may be to come. */
+  to: string;
+  totals: AnalyticsTotals;
+  /** One for each minute, hour or day (UTC), oldest first, also where nothing happened. */
+  series: AnalyticsPoint[];
+  /** Failed attempts by what went wrong; what did not occur is left out. */
+  errorCategories: Record<string, number>;
+  environment: Environment;
+  /** The destinations with the most attempts, the busiest first. */
+  topDestinations: DestinationCounts[];
+}
+
+/** Why an attempt failed. */
+export type ErrorCategory = "TIMEOUT" | "DNS" | "CONNECTION" | "TLS" | "BLOCKED_ADDRESS" | "PROTOCOL" | "REDIRECT" | "HTTP_4XX" | "HTTP_5XX" | "RATE_LIMITED" | "TRANSFORM" | "DESTINATION_GONE" | "INTERNAL" | "AUTHENTICATION";
+
+/** What kind of refusal it is. */
+export type ErrorCode = "invalid_request" | "schema_violation" | "idempotency_mismatch" | "loop_detected" | "unauthorized" | "plan_limit" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "rate_limited" | "internal" | "overloaded";
+
+/** One offending place. */
+export interface ErrorDetail {
+  path: string;
+  message: string;
+}
+
+/** An event with everything that came with it. */
+export interface Event {
+  id: string;
+  environment: Environment;
+  eventType: string;
+  occurredAt: string;
+  receivedAt: string;
+  source: string | null;
+  customerExternalId: string | null;
+  correlationId: string | null;
+  requestId: string | null;
+  idempotencyKey: string | null;
+  deliveries: number;
+  origin: "API" | "FILE" | "OWN" | "TEST";
+  /** When its content was erased; null while it is there. */
+  erasedAt: string | null;
+  /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
+  payload: Record<string, unknown> | null;
+  metadata: Record<string, unknown> | null;
+  attachments: Record<string, unknown>[] | null;
+}
+
+/** Who got an event and why: the rules of now, and what was recorded. */
+export interface EventExplanation {
+  eventId: string;
+  eventType: string;
+  customerExternalId: string | null;
+  /** Whether the schema of now accepts it. */
+  accepted: boolean;
+  refusal: PreviewRefusal | null;
+  /** Those that it would go to by the rules of now. */
+  destinations: PreviewDestination[];
+  /** The rules that name its type. */
+  rules: ExplainedRule[];
+  /** Rules that name other types only. */
+  otherRules: number;
+  /** Rules that are not listed: beyond 1,000, or 1 MiB. */
+  omittedRules: number;
+  /** The deliveries that it had from the first, at most 1,000. */
+  recorded: RecordedDelivery[];
+  /** There may be more in `recorded` than are listed. */
+  atLeast: boolean;
+}
+
+/** An event, at most 256 KiB. A payload keeps its exact bytes end to end. */
+export interface EventInput {
+  eventType: string;
+  payload: Record<string, unknown>;
+  /** By default when it was received. */
+  occurredAt?: string | null;
+  metadata?: Record<string, unknown> | null;
+  source?: string | null;
+  customerExternalId?: string | null;
+  /** Unique per environment for 24 hours. */
+  idempotencyKey?: string | null;
+  correlationId?: string | null;
+  requestId?: string | null;
+  attachments?: Attachment[] | null;
+}
+
+/** An event, as lists show it. */
+export interface EventItem {
+  id: string;
+  environment: Environment;
+  eventType: string;
+  occurredAt: string;
+  receivedAt: string;
+  source: string | null;
+  customerExternalId: string | null;
+  correlationId: string | null;
+  requestId: string | null;
+  idempotencyKey: string | null;
+  deliveries: number;
+  origin: "API" | "FILE" | "OWN" | "TEST";
+  /** When its content was erased; null while it is there. */
+  erasedAt: string | null;
+}
+
+/** A page of a list, newest first. */
+export interface EventPage {
+  items: EventItem[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** What one rule says of an event that was accepted, by its present version. */
+export interface ExplainedRule {
+  /** Null for the rule that is tried. */
+  ruleId: string | null;
+  name: string;
+  destinationId: string | null;
+  destinationStatus: DestinationStatus | null;
+  enabled: boolean;
+  /** Of `eventTypes`, the first that names the type. */
+  pattern: string | null;
+  /** Whether the destination is the customer's, or tied to none. */
+  customerMatches: boolean;
+  filter: string | null;
+  /** Null without a filter, or where it failed. */
+  filterValue: boolean | null;
+  filterError: string | null;
+  /**
+   * What the filter names of the event, 8 members at the most. Null in an embed session whose
+   * workspace does not let its customers `viewPayloads`.
+   */
+  filterRead: FilterMember[] | null;
+  priority: Priority;
+  matches: boolean;
+  reason: "MATCHES" | "OTHER_TYPE" | "RULE_DISABLED" | "DESTINATION_ARCHIVED" | "OTHER_CUSTOMER" | "FILTER_FALSE" | "FILTER_FAILED";
+  /** The rule was made or changed after the event. */
+  changedSince: boolean;
+  /** The delivery to its destination that the event had from the first. */
+  deliveryId: string | null;
+}
+
+/**
+ * A file as JSON: with `content`, base64 or a `data:` URI of at most 1 MiB when decoded, or with a
+ * `source`.
+ */
+export interface FileInput {
+  fileName?: string | null;
+  contentType?: string | null;
+  /** What it is to you, such as `invoice`. */
+  fileType?: string | null;
+  /** At most 16 KiB as JSON. */
+  metadata?: Record<string, unknown> | null;
+  eventType?: string;
+  customerExternalId?: string | null;
+  /** Unique per environment for 24 hours. */
+  idempotencyKey?: string | null;
+  content?: string | null;
+  source?: FileSource | null;
+}
+
+/** A file. What its sender said of it is a claim: nobody looks into it. */
+export interface FileItem {
+  id: string;
+  environment: Environment;
+  /** PENDING: it is to be fetched from its URL; FAILED: that never gave it. */
+  state: "PENDING" | "STORED" | "FAILED";
+  purpose: "UPLOAD" | "ATTACHMENT";
+  fileName: string | null;
+  contentType: string | null;
+  fileType: string | null;
+  sizeBytes: number | null;
+  /** In hexadecimal. */
+  sha256: string | null;
+  metadata: Record<string, unknown> | null;
+  /** Where it came from. The URL itself is not shown: it may be a secret. */
+  source: "CONTENT" | "INLINE" | "URL" | "FILE";
+  customerExternalId: string | null;
+  eventId: string;
+  /** Why it FAILED. */
+  error: string | null;
+  createdAt: string;
+  /** As the retention of the plan is now. */
+  expiresAt: string;
+}
+
+/** A page of a list, newest first. */
+export interface FilePage {
+  items: FileItem[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** A file that is durable, with its event. */
+export interface FileReceipt {
+  id: string;
+  eventId: string;
+  /** Null until a URL was fetched. */
+  sizeBytes: number | null;
+  /** In hexadecimal; null until a URL was fetched. */
+  sha256: string | null;
+  /** The `idempotencyKey` was used: this is the first one's. */
+  duplicate: boolean;
+  deliveries: number;
+}
+
+/** The source of a file: a URL that the service fetches, or a `data:` URI. */
+export interface FileSource {
+  kind: "URL" | "INLINE";
+  uri: string;
+}
+
+/**
+ * How often a rule's filter gave neither true nor false since it was written; such an event does
+ * not match.
+ */
+export interface FilterErrors {
+  count: number;
+  lastAt: string;
+  lastMessage: string;
+}
+
+/** A member of the event that a filter names. */
+export interface FilterMember {
+  /** Such as `event.payload.total`. */
+  path: string;
+  /** As JSON, cut off after 200 characters. Null: the event has no such member. */
+  value: string | null;
+}
+
+/** Everything that was found. */
+export interface Findings {
+  /** At most 20 customers and 20 event types. */
+  items: Found[];
+}
+
+/** Something that was found. */
+export interface Found {
+  kind: "EVENT" | "DELIVERY" | "DESTINATION" | "ROUTING_RULE" | "TRANSFORM_SCRIPT" | "REPLAY_JOB" | "SCHEMA" | "FILE" | "CUSTOMER" | "EVENT_TYPE";
+  /** CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself. */
+  id: string;
+  /** A name for people: of an event or delivery, the event's type. */
+  label: string;
+}
+
+/** What was counted within an hour (UTC) that begins at `at`. */
+export interface HourCounts {
+  attempts: number;
+  delivered: number;
+  failed: number;
+  retried: number;
+  deadLettered: number;
+  at: string;
+}
+
+/** The HTTP method of requests. */
+export type HttpMethod = "POST" | "PUT" | "PATCH";
+
+/** The events that a schema is to be inferred from. */
+export interface InferenceDraft {
+  eventType: string;
+  /** The newest events, at most. */
+  sample?: number;
+  /** Received at or after. */
+  from?: string | null;
+  /** Create it as a draft as well. */
+  create?: boolean;
+}
+
+/** What recent events of a type have in common. */
+export interface InferredSchema {
+  eventType: string;
+  /** Events that it was made of. */
+  sampled: number;
+  /** All of them conform to it. */
+  schema: Record<string, unknown> | boolean;
+  conflicts: Conflict[];
+  /** The draft that was made of it, if asked for. */
+  created: SchemaVersion | null;
+}
+
+/** An event that is durable. */
+export interface IngestResult {
+  id: string;
+  eventType: string;
+  receivedAt: string;
+  duplicate: boolean;
+  deliveries: number;
+}
+
+/** A key as a caller writes it. */
+export interface KeyDraft {
+  /** MCP keys are made by MCP keys and the command line only. */
+  kind?: KeyKind | null;
+  name: string;
+  /** An MCP key has read or manage. */
+  scope: Scope;
+  /** Of an API key: the caller's own, or the one that an MCP key names here. */
+  environment?: Environment | null;
+}
+
+/** A key of one environment, or of the workspace. */
+export type KeyKind = "API_KEY" | "MCP_KEY";
+
+/** Deliveries of one destination that are sent one after another. */
+export interface Lane {
+  /** What the events have in common; null for DESTINATION, the lane of ordering STRICT. */
+  key: string | null;
+  kind: "CUSTOMER" | "CORRELATION" | "SOURCE" | "DESTINATION";
+  /** Deliveries that wait in it, the head among them. */
+  depth: number;
+  /** There may be more in `depth` than were counted. */
+  atLeast: boolean;
+  /** The delivery that has to end first. Null if it ended during this request. */
+  head: DeliveryItem | null;
+  /** The earliest instant of the head's next attempt. Null: now, or not known. */
+  until: string | null;
+}
+
+/** A page of a list, newest first. */
+export interface LanePage {
+  items: Lane[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** Percentiles in milliseconds; null without attempts. */
+export interface Latency {
+  p50: number | null;
+  p95: number | null;
+  p99: number | null;
+}
+
+/** How long the process served nobody else at a time, since its start: over all environments. */
+export interface LoopHealth {
+  /** A longer step is told of in the operator's log. */
+  limitMs: number;
+  /** Steps beyond the limit. */
+  longSteps: number;
+  longestStepMs: number;
+  /** The most CPU of any step. A long step of little CPU was held by the machine. */
+  mostStepCpuMs: number;
+  /** Those that worked for this environment or its workspace. */
+  ownLongSteps: number;
+}
+
+/** A certificate that connections to the receiver show; the URL must be https. */
+export interface MutualTlsAuthentication {
+  kind: "MTLS";
+  /** PEM, with the chain up to what the receiver trusts. */
+  certificate: string;
+  /** PEM, without a passphrase. Shown as ***. */
+  privateKey: string;
+}
+
+/** A server process on this database, from its start to its end. */
+export interface Node {
+  /** New at each start. */
+  id: string;
+  /** The name of its machine. */
+  name: string;
+  version: string;
+  /** Where other servers reach it. Null: nowhere, as `peer_bind` is not set. */
+  address: string | null;
+  startedAt: string;
+  /** SILENT: no heartbeat for a second. DEAD: a standby takes over from it. */
+  state: "LIVE" | "SILENT" | "DEAD";
+  /** Whether this is the server that answers. */
+  answering: boolean;
+  /** At the last look, half a second ago at most. */
+  heartbeatAgeMs: number;
+  /** ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over. */
+  role: "ACTIVE" | "STANDBY";
+}
+
+/** A page of a list, newest first. */
+export interface NodePage {
+  items: Node[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** The deliveries that wait and are meant: those that meet every member that is given. */
+export interface OrderDraft {
+  /** Deliveries to this destination. */
+  destinationId: string;
+  /** Patterns as in a routing rule. Null: every type. */
+  eventTypes?: string[] | null;
+  /** Deliveries of this customer's events. */
+  customerExternalId?: string | null;
+  /** Created at or after. */
+  from?: string | null;
+  /** Created before. */
+  to?: string | null;
+  /** PENDING: not attempted yet; RETRYING: failed before. Null: both. */
+  status?: "PENDING" | "RETRYING" | null;
+  /** The most deliveries. Null: all. */
+  limit?: number | null;
+  /** Only count the deliveries that are meant. */
+  dryRun?: boolean;
+}
+
+/** What first-in first-out holds for. */
+export type Ordering = "NONE" | "KEY" | "STRICT";
+
+/** Why there is a delivery. */
+export type OriginKind = "NORMAL" | "REPLAY" | "INSPECTION";
+
+/** Counters of the delivery log. Analytics explain each. */
+export interface OutcomeCounts {
+  attempts: number;
+  delivered: number;
+  failed: number;
+  retried: number;
+  deadLettered: number;
+}
+
+/** A destination that the event would go to. */
+export interface PreviewDestination {
+  destinationId: string;
+  name: string;
+  /** DISABLED holds its deliveries. */
+  status: "ACTIVE" | "DISABLED";
+  priority: Priority;
+  /** By which rule; null: by the one that is tried. */
+  ruleId: string | null;
+}
+
+/**
+ * A configuration, or a change of a destination's, and an event: at most one of `event` and
+ * `eventId`, the template's own example without either.
+ */
+export interface PreviewDraft {
+  /** Secrets may be masked or left out. */
+  config?: Record<string, unknown>;
+  /** Of this template: `config` is a merge patch of its configuration. */
+  destinationId?: string | null;
+  /**
+   * An event as for `POST /events`; or, without `eventType`, a body as it is sent out, such as a
+   * transform script returns: `type`, `data` and the rest.
+   */
+  event?: Record<string, unknown> | null;
+  /** An event that was sent. */
+  eventId?: string | null;
+}
+
+/** An example event, as for `POST /events`, and a rule to be tried with it. */
+export interface PreviewInput {
+  event: EventInput;
+  rule?: RuleTrial | null;
+}
+
+/** Why the event would not be accepted: the active schema of its type refuses it. */
+export interface PreviewRefusal {
+  code: string;
+  message: string;
+  details: ErrorDetail[];
+}
+
+/** What one rule says of the event. */
+export interface PreviewRule {
+  /** Null for the rule that is tried. */
+  ruleId: string | null;
+  name: string;
+  destinationId: string | null;
+  destinationStatus: DestinationStatus | null;
+  enabled: boolean;
+  /** Of `eventTypes`, the first that names the type. */
+  pattern: string | null;
+  /** Whether the destination is the customer's, or tied to none. */
+  customerMatches: boolean;
+  filter: string | null;
+  /** Null without a filter, or where it failed. */
+  filterValue: boolean | null;
+  filterError: string | null;
+  /**
+   * What the filter names of the event, 8 members at the most. Null in an embed session whose
+   * workspace does not let its customers `viewPayloads`.
+   */
+  filterRead: FilterMember[] | null;
+  priority: Priority;
+  matches: boolean;
+  reason: "MATCHES" | "OTHER_TYPE" | "RULE_DISABLED" | "DESTINATION_ARCHIVED" | "OTHER_CUSTOMER" | "FILTER_FALSE" | "FILTER_FAILED";
+}
+
+/** What goes first, between lanes. */
+export type Priority = "STANDARD" | "HIGH" | "CRITICAL";
+
+/** What waits. */
+export interface Queue {
+  pending: number;
+  inFlight: number;
+  /** As set; the present one where that is `auto`. */
+  concurrency: number;
+  /**
+   * The least that keeps up with the busiest ten seconds of the last five minutes, by Little's law;
+   * null after fewer than 20 attempts.
+   */
+  suggestedConcurrency: number | null;
+  /**
+   * How many attempts may be in flight: 1 with ordering STRICT and while the circuit probes, 0
+   * while the destination is disabled.
+   */
+  effectiveConcurrency: number;
+  /** Over the last minute. */
+  arrivalsPerSecond: number;
+  /** Over the last minute. */
+  deliveredPerSecond: number;
+  /**
+   * Until what waits has been worked off at these rates; null where nothing waits, or as much
+   * arrives as is delivered.
+   */
+  drainSeconds: number | null;
+  oldestPendingSeconds: number | null;
+}
+
+/** Quotas of one account. A quota that is null is that of the workspace's plan. */
+export interface QuotasDraft {
+  /** Archived ones are not counted. */
+  destinations?: number | null;
+  /** Routing rules of its destinations. */
+  rules?: number | null;
+  /** Transform scripts of its destinations. */
+  transforms?: number | null;
+  /** Of all its sessions together. */
+  requestsPerMinute?: number | null;
+}
+
+/** A delivery that an event had from the first. */
+export interface RecordedDelivery {
+  deliveryId: string;
+  destinationId: string;
+  status: DeliveryStatus;
+}
+
+/** Why an event of a batch was rejected. */
+export interface Rejection {
+  code: ErrorCode;
+  message: string;
+  details?: ErrorDetail[];
+}
+
+/** The deliveries to be sent again: those that meet every member that is given. */
+export interface ReplayDraft {
+  /** To this destination. */
+  destinationId?: string | null;
+  /** To destinations that are tied to this customer account. */
+  customerAccountId?: string | null;
+  /** Patterns as in a routing rule. Null: every type. */
+  eventTypes?: string[] | null;
+  /** Null: all three. What is not settled yet is sent anyway and is not replayed. */
+  statuses?: ("DELIVERED" | "FAILED" | "DRY_RUN")[] | null;
+  /** These deliveries; the one way to replay what was a replay itself. */
+  deliveryIds?: string[] | null;
+  /** Created at or after. */
+  from?: string | null;
+  /** Created before. */
+  to?: string | null;
+  /** Only count what would be replayed. */
+  dryRun?: boolean | null;
+  /**
+   * AGAIN: settled deliveries once more. MISSING: events for which the destination has no delivery,
+   * by its rules of now. It takes `destinationId`, no `statuses` and no `deliveryIds`.
+   */
+  mode?: "AGAIN" | "MISSING" | null;
+  /** At most so many a second are enqueued. Null: as quickly as the receivers take them. */
+  ratePerSecond?: number | null;
+}
+
+/** A replay job: what it selects, and how far it is. */
+export interface ReplayJob {
+  id: string;
+  environment: Environment;
+  from: string | null;
+  kind: "REPLAY" | "CANCEL" | "RETRY";
+  /** Null for CANCEL and RETRY. */
+  mode: "AGAIN" | "MISSING" | null;
+  destinationId: string | null;
+  /** The account that all its destinations are tied to, named or not. */
+  customerAccountId: string | null;
+  eventTypes: string[] | null;
+  /** Of CANCEL and RETRY: of this customer's events. */
+  customerExternalId: string | null;
+  statuses: ("DELIVERED" | "FAILED" | "DRY_RUN" | "PENDING" | "RETRYING")[] | null;
+  deliveryIds: string[] | null;
+  to: string | null;
+  /** Of CANCEL and RETRY: the most deliveries. */
+  limit: number | null;
+  dryRun: boolean;
+  ratePerSecond: number | null;
+  /** Selected; while PENDING, counted so far. */
+  total: number;
+  /** Made into new deliveries; by their kind, cancelled, or made due or attempted. */
+  enqueued: number;
+  /**
+   * Cannot be replayed: the event is gone, or the destination was archived. By their kind: have
+   * ended before they were cancelled, or were cancelled before they were retried.
+   */
+  skipped: number;
+  /** Of the new deliveries. */
+  delivered: number;
+  /** Of the new deliveries. */
+  failed: number;
+  status: ReplayStatus;
+  createdAt: string;
+  startedAt: string | null;
+  finishedAt: string | null;
+  /** Why it is FAILED. */
+  error: string | null;
+}
+
+/** A replay job with the destinations that have most of it, at most 100. */
+export interface ReplayJobDetail {
+  id: string;
+  environment: Environment;
+  from: string | null;
+  kind: "REPLAY" | "CANCEL" | "RETRY";
+  /** Null for CANCEL and RETRY. */
+  mode: "AGAIN" | "MISSING" | null;
+  destinationId: string | null;
+  /** The account that all its destinations are tied to, named or not. */
+  customerAccountId: string | null;
+  eventTypes: string[] | null;
+  /** Of CANCEL and RETRY: of this customer's events. */
+  customerExternalId: string | null;
+  statuses: ("DELIVERED" | "FAILED" | "DRY_RUN" | "PENDING" | "RETRYING")[] | null;
+  deliveryIds: string[] | null;
+  to: string | null;
+  /** Of CANCEL and RETRY: the most deliveries. */
+  limit: number | null;
+  dryRun: boolean;
+  ratePerSecond: number | null;
+  /** Selected; while PENDING, counted so far. */
+  total: number;
+  /** Made into new deliveries; by their kind, cancelled, or made due or attempted. */
+  enqueued: number;
+  /**
+   * Cannot be replayed: the event is gone, or the destination was archived. By their kind: have
+   * ended before they were cancelled, or were cancelled before they were retried.
+   */
+  skipped: number;
+  /** Of the new deliveries. */
+  delivered: number;
+  /** Of the new deliveries. */
+  failed: number;
+  status: ReplayStatus;
+  createdAt: string;
+  startedAt: string | null;
+  finishedAt: string | null;
+  /** Why it is FAILED. */
+  error: string | null;
+  destinations: ReplayShare[];
+  /** Of a dry run that replays and is COMPLETED: up to three requests as they would be sent. */
+  samples: SentRequest[] | null;
+}
+
+/** A page of a list, newest first. */
+export interface ReplayJobPage {
+  items: ReplayJob[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** How far a replay job is. */
+export interface ReplayProgress {
+  /** Selected; while PENDING, counted so far. */
+  total: number;
+  /** Made into new deliveries; by their kind, cancelled, or made due or attempted. */
+  enqueued: number;
+  /**
+   * Cannot be replayed: the event is gone, or the destination was archived. By their kind: have
+   * ended before they were cancelled, or were cancelled before they were retried.
+   */
+  skipped: number;
+  /** Of the new deliveries. */
+  delivered: number;
+  /** Of the new deliveries. */
+  failed: number;
+  id: string;
+  status: ReplayStatus;
+  remaining: number;
+  percent: number;
+  /** Deliveries that come to their end, lately. */
+  perSecond: number | null;
+  startedAt: string | null;
+  finishedAt: string | null;
+  /** Null where it cannot be said. */
+  etaSeconds: number | null;
+}
+
+/** What one destination has of a job. */
+export interface ReplayShare {
+  destinationId: string;
+  total: number;
+  enqueued: number;
+  skipped: number;
+}
+
+/** Where a job is in its life. */
+export type ReplayStatus = "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
+
+/** A delivery that was taken out of the dead-letter queue. */
+export interface Requeued {
+  id: string;
+}
+
+/** A routing rule. */
+export interface RoutingRule {
+  id: string;
+  environment: Environment;
+  name: string;
+  destinationId: string;
+  eventTypes: string[];
+  filter: string | null;
+  priority: Priority;
+  enabled: boolean;
+  /** Null where there were none. */
+  filterErrors: FilterErrors | null;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** A page of a list, newest first. */
+export interface RoutingRulePage {
+  items: RoutingRule[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** A routing rule as a caller writes it. */
+export interface RuleDraft {
+  name: string;
+  destinationId: string;
+  /** Patterns: * is one segment, at the end one or more; * alone is everything but angarium.*. */
+  eventTypes: string[];
+  /**
+   * A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
+   * occurredAt), at most 2 KiB. Null: every event of these types.
+   */
+  filter?: string | null;
+  priority?: Priority | null;
+  enabled?: boolean | null;
+}
+
+/** A routing rule as a caller writes it. */
+export interface RulePatch {
+  name?: string;
+  destinationId?: string;
+  /** Patterns: * is one segment, at the end one or more; * alone is everything but angarium.*. */
+  eventTypes?: string[];
+  /**
+   * A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
+   * occurredAt), at most 2 KiB. Null: every event of these types.
+   */
+  filter?: string | null;
+  priority?: Priority | null;
+  enabled?: boolean | null;
+}
+
+/** What would become of an event. */
+export interface RulePreview {
+  eventType: string;
+  customerExternalId: string | null;
+  accepted: boolean;
+  refusal: PreviewRefusal | null;
+  destinations: PreviewDestination[];
+  /** The rules that name the type, and the one that is tried. */
+  rules: PreviewRule[];
+  /** Rules that name other types only. */
+  otherRules: number;
+  /** Rules that are not listed: beyond 1,000, or 1 MiB; other customers' last. */
+  omittedRules: number;
+}
+
+/** A rule that is not there yet, to be tried. Without `destinationId` it is judged alone. */
+export interface RuleTrial {
+  name?: string;
+  destinationId?: string | null;
+  eventTypes: string[];
+  filter?: string | null;
+  priority?: Priority | null;
+  enabled?: boolean;
+}
+
+/** The sample of a test. All of it can be left out. */
+export interface SampleDraft {
+  /** Null: `angarium.test`. */
+  eventType?: string | null;
+  /** Null: the example of the type's active schema, or a short message. */
+  payload?: Record<string, unknown> | null;
+  /** Show the request and send nothing. */
+  dryRun?: boolean;
+}
+
+/** An event schema as a caller writes it: at most 64 KiB in all. */
+export interface SchemaDraft {
+  eventType: string;
+  /**
+   * JSON Schema 2020-12. `$ref` within the document only; patterns without look-around and
+   * backreferences; formats are held to.
+   */
+  schema: Record<string, unknown> | boolean;
+  description?: string | null;
+  /** A payload, which must conform; null for none. */
+  example?: unknown;
+}
+
+/** Where a version is in its life. */
+export type SchemaStatus = "DRAFT" | "ACTIVE" | "DEPRECATED";
+
+/** One version of an event type's schema. */
+export interface SchemaVersion {
+  id: string;
+  environment: Environment;
+  eventType: string;
+  /** Counts from 1 within the event type. */
+  version: number;
+  status: SchemaStatus;
+  /** JSON Schema 2020-12. */
+  schema: Record<string, unknown> | boolean;
+  description: string | null;
+  example: unknown;
+  createdAt: string;
+  /** The last time; null for a draft. */
+  activatedAt: string | null;
+}
+
+/** A page of a list, newest first. */
+export interface SchemaVersionPage {
+  items: SchemaVersion[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** What a key may do. */
+export type Scope = "ingest" | "read" | "manage";
+
+/** The request as it was last sent, without its signature and with masked values. */
+export interface SentRequest {
+  method: HttpMethod;
+  url: string;
+  headers: Record<string, string>;
+  /**
+   * As the script and the template that it went through made it, made again; null where that cannot
+   * be done any more.
+   */
+  body: string | null;
+  /** Why there is no body, or not all of it. */
+  note: string | null;
+}
+
+/** A session as the customer's servers ask for it. */
+export interface SessionDraft {
+  /** The end-customer; the account is opened when it is new. */
+  customerExternalId: string;
+  /** How long it lives; nothing ends it before. */
+  ttlSeconds?: number;
+}
+
+/** A workspace's settings. */
+export interface SettingsPatch {
+  branding?: BrandingPatch | null;
+  /** Origins that browsers may call from: https, or http for localhost and 127.0.0.1. */
+  allowedOrigins?: string[] | null;
+  customerMay?: CustomerMayPatch | null;
+  /** Where the portal leads back to after a session; https only. */
+  returnUrl?: string | null;
+}
+
+/** How outbound bodies are signed; the public keys where the algorithm has them. */
+export interface Signing {
+  algorithm: SigningAlgorithm;
+  /** whpk_...; Ed25519 only. */
+  publicKey?: string;
+  /** For 24 hours after a rotation. */
+  previousPublicKey?: string;
+}
+
+/** How bodies are signed. */
+export type SigningAlgorithm = "HMAC_SHA256" | "ED25519";
+
+/** The signatures of outbound bodies. */
+export interface SigningOptions {
+  algorithm?: SigningAlgorithm;
+}
+
+/** The signatures of outbound bodies. */
+export interface SigningOptionsPatch {
+  algorithm?: SigningAlgorithm | null;
+}
+
+/**
+ * A request as it would be sent, with masks for secrets. Headers that differ from attempt to
+ * attempt, such as the signature, are left out.
+ */
+export interface SketchedRequest {
+  method: "POST";
+  url: string;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Where an attachment is. */
+export interface Source {
+  kind: string;
+  uri: string;
+}
+
+/** Done. */
+export interface Success {
+  success: boolean;
+}
+
+/**
+ * A destination of a template of the catalog, as a caller writes it. The template makes the URL of
+ * `config`; its defaults stand where `delivery` says nothing.
+ */
+export interface TemplateDestinationDraft {
+  /** Of `GET /destination-templates`. */
+  templateId: string;
+  name: string;
+  /** As the template's `configSchema` has it. Secrets are shown as ***. */
+  config: Record<string, unknown>;
+  description?: string | null;
+  /** Ties the destination to this end-customer's events. */
+  customerExternalId?: string | null;
+  /** The same, by the account's id. */
+  customerAccountId?: string | null;
+  /**
+   * Sent with every request. Names merge whatever their case; values of authorization, cookie and
+   * whatever is named like a key, token or secret are shown as ***.
+   */
+  headers?: Record<string, string> | null;
+  delivery?: DeliveryOptions | null;
+  signing?: SigningOptions | null;
+  method?: HttpMethod | null;
+  /** How requests prove who sends them. Its secrets are shown as ***. */
+  authentication?: BasicAuthentication | BearerAuthentication | ClientCredentialsAuthentication | MutualTlsAuthentication | null;
+  /** Seconds of failing after which the destination is disabled; null: never. */
+  disableAfterSeconds?: number | null;
+  /**
+   * The signing secret, of 24 to 64 bytes, to keep one that receivers know. Null: a new one is
+   * made.
+   */
+  secret?: string | null;
+}
+
+/** An event as it is sent out, a configuration, and what the service is sent for them. */
+export interface TemplateExample {
+  event: Record<string, unknown>;
+  config: Record<string, unknown>;
+  /** JSON; a string where the service takes another format. */
+  body: unknown;
+}
+
+/** What a template would send. */
+export interface TemplatePreview {
+  /** Null where something stands against it. */
+  request: SketchedRequest | null;
+  /** What is wrong with `config` or the event. */
+  errors: ErrorDetail[];
+}
+
+/** What became of a sample. */
+export interface TestResult {
+  /** Null with `dryRun`. */
+  deliveryId: string | null;
+  success: boolean;
+  /** The transform script returned null: nothing was sent. */
+  skipped: boolean;
+  responseStatus: number | null;
+  /** Null with `dryRun`. */
+  durationMs: number | null;
+  errorCategory: ErrorCategory | null;
+  errorMessage: string | null;
+  responseBody: string | null;
+  /** With `dryRun`: what would be sent. */
+  request: SentRequest | null;
+}
+
+/** What an environment did over the last minute, a second each, and what waits now. */
+export interface Throughput {
+  environment: Environment;
+  at: string;
+  windowSeconds: "60";
+  /** Events a second. */
+  accepted: number;
+  /** Deliveries a second. */
+  delivered: number;
+  /** Failed attempts a second. */
+  failed: number;
+  /** Attempts a second. */
+  attempts: number;
+  /** Deliveries that wait now, RETRYING ones too. */
+  pending: number;
+  /** Deliveries that are sent and not yet recorded. */
+  inFlight: number;
+  /** The last 60 seconds, oldest first. The last one is not over yet. */
+  series: ThroughputPoint[];
+  loop: LoopHealth;
+}
+
+/** What happened within one second. */
+export interface ThroughputPoint {
+  at: string;
+  accepted: number;
+  delivered: number;
+  failed: number;
+  attempts: number;
+}
+
+/** A transform script as a caller writes it. */
+export interface TransformDraft {
+  destinationId: string;
+  name: string;
+  /** JavaScript with `function transform(event) { return ...; }`: at most 64 KiB. */
+  source: string;
+}
+
+/** What a script made of a body. Nothing was sent or recorded. */
+export interface TransformRun {
+  success: boolean;
+  /** The outbound body that it was given. */
+  input: unknown;
+  /** The body that would be sent; null where none would be. */
+  output: unknown;
+  /** It returned null: nothing would be sent. */
+  skipped: boolean;
+  /** The type that it set. */
+  type: string | null;
+  /** The headers that it set. */
+  headers: Record<string, string>;
+  /** What it printed, at most 4 KiB. */
+  logs: string | null;
+  durationMs: number;
+  errorCategory: ErrorCategory | null;
+  errorMessage: string | null;
+}
+
+/** One version of a destination's transform script. */
+export interface TransformScript {
+  id: string;
+  destinationId: string;
+  environment: Environment;
+  name: string;
+  /** Counts from 1 at its destination; attempts record it. */
+  version: number;
+  source: string;
+  /** PUBLISHED: every attempt that begins uses it. SUPERSEDED: it was that once. */
+  status: "DRAFT" | "PUBLISHED" | "SUPERSEDED";
+  /** The last time; null for a draft. */
+  publishedAt: string | null;
+  createdAt: string;
+}
+
+/** A page of a list, newest first. */
+export interface TransformScriptPage {
+  items: TransformScript[];
+  /** Give it as `cursor` for the next page; null at the end. */
+  nextCursor: string | null;
+  /**
+   * There where the page had to stop: everything that came later was looked at. The next page goes
+   * on from there.
+   */
+  searchedTo?: string;
+}
+
+/** The input of a trial run: an outbound body, or the id of an event. */
+export interface TrialDraft {
+  event?: Record<string, unknown> | null;
+  eventId?: string | null;
+}
+
+/** A workspace with its settings, which hold in all of its environments. */
+export interface Workspace {
+  id: string;
+  name: string;
+  plan: string;
+  branding: Branding;
+  /** Origins that browsers may call from: https, or http for localhost and 127.0.0.1. */
+  allowedOrigins: string[];
+  customerMay: CustomerMay;
+  /** Where the portal leads back to after a session; https only. */
+  returnUrl: string | null;
+  /** Of the settings; null: as they are by default. */
+  updatedAt: string | null;
+}

@@ -1,0 +1,166 @@
+/** The transport: one call as requests by `fetch`, with retries and time limits. */
+
+import { AngariumError, ConnectionFailedError, errorFrom, retryAfterMs } from "./errors.js";
+import { type RetryPolicy, delayMs } from "./retry.js";
+
+const GONE = 404;
+
+/** One call of the API. `body` is JSON, a text of JSON, or bytes that go out as they are. */
+export interface Call {
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  path: string;
+  query?: Readonly<Record<string, unknown>>;
+  body?: unknown;
+  contentType?: string;
+  /** Whether doing it twice is the same as once. True by default. */
+  repeatable?: boolean;
+  /** A repetition that finds nothing any more has been done before. */
+  goneIsDone?: boolean;
+  /** How long the service may rightly take, where that is longer than a client waits. */
+  takesMs?: number;
+}
+
+/** What a caller may say of any call. */
+export interface CallOptions {
+  /** Ends the call, its retries too. */
+  signal?: AbortSignal;
+}
+
+export interface TransportOptions {
+  url: string;
+  key: string | (() => string);
+  environment?: string;
+  timeoutMs: number;
+  retry: RetryPolicy;
+  fetch: typeof fetch;
+}
+
+/** Sends calls to one service. */
+export class Transport {
+  readonly #options: TransportOptions;
+  readonly #base: string;
+
+  constructor(options: TransportOptions) {
+    const base = new URL(options.url);
+    if (base.protocol !== "http:" && base.protocol !== "https:") throw new TypeError(`no address of HTTP: ${options.url}`);
+    this.#options = options;
+    this.#base = base.href.replace(/\/+$/, "");
+  }
+
+  /** Perform a call, again where that is safe and useful. */
+  async json<Answer>(call: Call, options: CallOptions = {}): Promise<Answer> {
+    const request = this.#request(call);
+    for (let attempt = 1; ; attempt += 1) {
+      const [answer, failure] = await this.#attempt(call, request, options.signal);
+      if (answer?.ok) return (await read(answer)) as Answer;
+      const gone = call.goneIsDone && attempt > 1 && answer?.status === GONE;
+      if (gone) return { success: true } as Answer;
+      const pause = delayMs(
+        this.#options.retry,
+        {
+          attempt,
+          status: answer?.status ?? null,
+          repeatable: call.repeatable ?? true,
+          retryAfterMs: answer ? retryAfterMs(answer.headers) : null,
+        },
+        Math.random(),
+      );
+      if (pause === null) throw failure ?? errorFrom(answer!.status, await parsed(answer!), answer!.headers);
+      await answer?.body?.cancel();
+      await asleep(pause, options.signal);
+    }
+  }
+
+  /** Return an answer whose body is read by the caller, without a time limit. */
+  async open(call: Call, options: CallOptions = {}): Promise<Response> {
+    const [url, init] = this.#request(call);
+    let answer: Response;
+    try {
+      answer = await this.#options.fetch(url, { ...init, signal: options.signal ?? null });
+    } catch (error) {
+      throw failed(call, error, options.signal);
+    }
+    if (answer.ok) return answer;
+    throw errorFrom(answer.status, await parsed(answer), answer.headers);
+  }
+
+  #request(call: Call): [string, RequestInit] {
+    const { key, environment } = this.#options;
+    const headers: Record<string, string> = {
+      accept: "application/json",
+      authorization: `Bearer ${typeof key === "string" ? key : key()}`,
+    };
+    if (environment !== undefined) headers["x-environment"] = environment;
+    const init: RequestInit = { method: call.method, headers, redirect: "error" };
+    if (call.body !== undefined) {
+      headers["content-type"] = call.contentType ?? "application/json";
+      const ready = typeof call.body === "string" || call.body instanceof Uint8Array || call.body instanceof Blob;
+      init.body = ready ? (call.body as BodyInit) : JSON.stringify(call.body);
+    }
+    return [`${this.#base}${call.path}${queryOf(call.query)}`, init];
+  }
+
+  async #attempt(
+    call: Call,
+    [url, init]: [string, RequestInit],
+    signal: AbortSignal | undefined,
+  ): Promise<[Response | null, AngariumError | null]> {
+    signal?.throwIfAborted();
+    const late = AbortSignal.timeout(Math.max(this.#options.timeoutMs, call.takesMs ?? 0));
+    try {
+      const ends = signal === undefined ? late : AbortSignal.any([signal, late]);
+      return [await this.#options.fetch(url, { ...init, signal: ends }), null];
+    } catch (error) {
+      return [null, failed(call, error, signal)];
+    }
+  }
+}
+
+/** Return a query as text, with its question mark; what is undefined or null is left out. */
+export function queryOf(query: Readonly<Record<string, unknown>> = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, given] of Object.entries(query)) {
+    for (const value of Array.isArray(given) ? given : [given]) {
+      if (value === undefined || value === null) continue;
+      parameters.append(name, value instanceof Date ? value.toISOString() : String(value));
+    }
+  }
+  const text = parameters.toString();
+  return text === "" ? "" : `?${text}`;
+}
+
+function failed(call: Call, error: unknown, signal: AbortSignal | undefined): AngariumError {
+  signal?.throwIfAborted();
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const why = cause instanceof Error ? cause.message || cause.name : String(cause);
+  return new ConnectionFailedError(`${call.method} ${call.path}: ${why}`, { cause: error });
+}
+
+async function read(answer: Response): Promise<unknown> {
+  if (answer.status === 204) return undefined;
+  const body = await parsed(answer);
+  if (body === undefined) throw errorFrom(answer.status, undefined, answer.headers);
+  return body;
+}
+
+async function parsed(answer: Response): Promise<unknown> {
+  try {
+    return await answer.json();
+  } catch {
+    return undefined;
+  }
+}
+
+function asleep(pauseMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const ended = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", ended);
+      resolve();
+    }, pauseMs);
+    signal?.addEventListener("abort", ended, { once: true });
+  });
+}

@@ -1,0 +1,165 @@
+"""The drivers of the client libraries: each performs a call by the API's names and returns what came."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+import trio
+
+import angarium
+from angarium.retry import RetryPolicy
+from tests.browser import check
+
+HERE = Path(__file__).parent
+PROJECT = HERE.parents[1] / "clients" / "typescript"
+COMPILER = check.TOOLS / "node_modules" / ".bin" / "tsc"
+RENAMED = {"from": "since", "to": "until"}
+TOOLS = "the TypeScript client's tests need node and npm. On Debian and Ubuntu: apt install npm"
+
+
+class Driver(Protocol):
+    """A client."""
+
+    async def __call__(
+        self, method: str, *path: str, fields: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Perform a call. Returns {"value"}, or {"error": {"name", "message", "status", "code",
+        "details", "failed"}}."""
+
+
+Open = Callable[[str, str], AbstractAsyncContextManager[Driver]]
+
+
+class PythonDriver:
+    """The Python client."""
+
+    def __init__(self, client: angarium.AsyncClient) -> None:
+        self._client = client
+
+    async def __call__(
+        self, method: str, *path: str, fields: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        try:
+            return {"value": await self._perform(method, path, dict(fields or {}))}
+        except (angarium.AngariumError, ValueError) as error:
+            return {
+                "error": {
+                    "name": type(error).__name__,
+                    "message": str(error),
+                    "status": getattr(error, "status", None),
+                    "code": getattr(error, "code", None),
+                    "details": [
+                        {"path": camel(each.path), "message": each.message}
+                        for each in getattr(error, "details", ())
+                    ],
+                    "failed": getattr(error, "failed", None),
+                }
+            }
+
+    async def _perform(self, method: str, path: tuple[str, ...], fields: dict[str, Any]) -> Any:
+        if method == "verify":
+            body, headers, secret = fields["body"], fields["headers"], fields["secret"]
+            return angarium.verify(body, headers, secret, now=fields["now"])
+        if method == "sign":
+            body = fields["body"].encode()
+            return angarium.sign(body, fields["secret"], fields["id"], fields["timestamp"])
+        if method == "produce":
+            return await self._produce(fields)
+        found: Any = self._client
+        for name in method.split("."):
+            found = getattr(found, snake(name))
+        if method.endswith(".update"):
+            return await found(*path, fields)
+        named = {snake(RENAMED.get(name, name)): value for name, value in fields.items()}
+        result = found(*path, **named)
+        if hasattr(result, "__aiter__"):
+            return [item async for item in result]
+        return await result
+
+    async def _produce(self, fields: dict[str, Any]) -> Any:
+        options = {snake(name): value for name, value in fields["options"].items()}
+        async with angarium.AsyncProducer(self._client, **options) as producer:
+            sent = [
+                await producer.send(**{snake(name): value for name, value in event.items()})
+                for event in fields["events"]
+            ]
+        failed = sum(each.error is not None for each in sent)
+        return {"accepted": len(sent) - failed, "failed": failed}
+
+
+class NodeDriver:
+    """The TypeScript client, in a process of node."""
+
+    def __init__(self, process: trio.Process) -> None:
+        self._process = process
+        self._held = b""
+
+    async def __call__(
+        self, method: str, *path: str, fields: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        call = {"method": method, "path": path, **({} if fields is None else {"fields": fields})}
+        assert self._process.stdin
+        assert self._process.stdout
+        await self._process.stdin.send_all(json.dumps(call).encode() + b"\n")
+        while b"\n" not in self._held:
+            more = await self._process.stdout.receive_some()
+            assert more, "node ended"
+            self._held += more
+        line, self._held = self._held.split(b"\n", 1)
+        told: dict[str, Any] = json.loads(line)
+        return told
+
+
+def built(target: Path) -> Path:
+    """Build the TypeScript client; return its main module. Without node it skips, or fails in CI."""
+    npm = shutil.which("npm")
+    if shutil.which("node") is None or not (check.installed() or (npm and check.install(npm))):
+        if os.environ.get("CI"):
+            pytest.fail(TOOLS)
+        pytest.skip(TOOLS)
+    subprocess.run([COMPILER, "-p", PROJECT, "--outDir", target], check=True)
+    shutil.copy(PROJECT / "package.json", target)
+    return target / "index.js"
+
+
+@asynccontextmanager
+async def python_driver(url: str, key: str) -> AsyncIterator[Driver]:
+    """Open the Python client."""
+    retry = RetryPolicy(first_delay_s=0.001)
+    async with angarium.AsyncClient(url, key, retry=retry, trust_env=False) as client:
+        yield PythonDriver(client)
+
+
+def node_driver(module: Path) -> Open:
+    """Return what opens the TypeScript client."""
+
+    @asynccontextmanager
+    async def opened(url: str, key: str) -> AsyncIterator[Driver]:
+        command = ["node", str(HERE / "driver.mjs"), str(module), url, key]
+        async with trio.open_nursery() as nursery:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            process = await nursery.start(partial(trio.run_process, command, **pipes))
+            try:
+                yield NodeDriver(process)
+            finally:
+                await process.stdin.aclose()
+
+    return opened
+
+
+def snake(name: str) -> str:
+    """Return an API's name as Python writes it."""
+    return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name)
+
+
+def camel(path: str) -> str:
+    """Return an argument's name as the API writes it."""
+    return re.sub(r"_([a-z])", lambda match: match[1].upper(), path)
