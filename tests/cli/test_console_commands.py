@@ -10,13 +10,13 @@ import pytest
 from api.cli import main
 
 WEB = Path(__file__).parents[2] / "web"
-# A text in double quotes, as the pages have them.
-SHOWN = re.compile(r'h\(Shell, \{ text: "(angarium (?:[^"\\]|\\.)*)"')
+# A text in quotes of either kind, as the pages have them.
+SHOWN = re.compile(r"""h\(Shell, \{ text: (["'])(angarium (?:(?!\1)[^\\]|\\.)*)\1""")
 TEXTS = sorted(
     {
-        found.replace('\\"', '"')
+        re.sub(r"\\(.)", r"\1", found)
         for path in WEB.rglob("*.js")
-        for found in SHOWN.findall(path.read_text("utf-8"))
+        for _, found in SHOWN.findall(path.read_text("utf-8"))
     }
 )
 

@@ -881,6 +881,18 @@ export class CustomersResource extends Resource {
   put(externalId: string, body: CustomerDraft, options?: CallOptions): Promise<Customer> {
     return this.call({ method: "PUT", path: this.at("customers", externalId), body }, options);
   }
+
+  /**
+   * Erase a customer's contents. Archives the customer's destinations, with their rules, and erases
+   * the contents of all events that were accepted for the customer before: payloads, metadata,
+   * files, and what receivers and scripts said of their deliveries, as `DELETE
+   * /events/{id}/payload` does. It goes on after the answer, and after a restart of the server,
+   * until `erasure.finishedAt` says that it has ended. Events, deliveries and counters stay, and so
+   * does the account.
+   */
+  erase(externalId: string, options?: CallOptions): Promise<Customer> {
+    return this.call({ method: "DELETE", path: this.at("customers", externalId) }, options);
+  }
 }
 
 /** How destinations and the environment do, from live actors and committed counters. */
@@ -946,8 +958,8 @@ export class NodesResource extends Resource {
   /**
    * List the servers of this installation: one page. By name, from the memory of the server that
    * answers. Only a key of scope `manage` of the installation's first workspace may. One server is
-   * ACTIVE and does all work. A STANDBY relays its clients' connections to it, and takes over when
-   * it is gone.
+   * ACTIVE and does all work, or each of several workers has its slots and does their work. A
+   * STANDBY relays its clients' connections to the active server, and takes over when that is gone.
    */
   list(query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<Node>> {
     return this.call({ method: "GET", path: "/observability/nodes", query }, options);
@@ -956,8 +968,8 @@ export class NodesResource extends Resource {
   /**
    * List the servers of this installation: all pages. By name, from the memory of the server that
    * answers. Only a key of scope `manage` of the installation's first workspace may. One server is
-   * ACTIVE and does all work. A STANDBY relays its clients' connections to it, and takes over when
-   * it is gone.
+   * ACTIVE and does all work, or each of several workers has its slots and does their work. A
+   * STANDBY relays its clients' connections to the active server, and takes over when that is gone.
    */
   iterate(query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<Node> {
     return this.pages("/observability/nodes", query, options);

@@ -367,6 +367,8 @@ export interface Customer {
   quotas: QuotasDraft;
   /** When something first named the customer. */
   createdAt: string;
+  /** Null where nobody asked for one. */
+  erasure: CustomerErasure | null;
   limits: CustomerLimits;
   used: CustomerUse;
 }
@@ -376,6 +378,15 @@ export interface CustomerDraft {
   /** For people; null: its customerExternalId serves. */
   name?: string | null;
   quotas?: QuotasDraft | null;
+}
+
+/** The last request to erase a customer's contents. */
+export interface CustomerErasure {
+  requestedAt: string;
+  /** Null while it goes on. */
+  finishedAt: string | null;
+  /** That have lost their contents so far. */
+  events: number;
 }
 
 /** A customer's account, as lists show it. */
@@ -1400,6 +1411,8 @@ export interface Node {
   answering: boolean;
   /** At the last look, half a second ago at most. */
   heartbeatAgeMs: number;
+  /** Of 256 shares of all workspaces, those that it has. */
+  slots: number;
   /** ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over. */
   role: "ACTIVE" | "STANDBY";
 }
