@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterator
+from itertools import product
 from typing import Any, NotRequired, Required, get_args, get_origin, get_type_hints
 
 import httpx
@@ -95,10 +96,13 @@ def compare(shape: Any, schema: Any, place: str) -> None:
     assert shape.__required_keys__ == frozenset(resolved(schema).get("required", ())), place
     for name, hint in ours.items():
         assert kinds.of_hint(hint) == told(theirs[name]), f"{place}.{name}"
-        for part in [hint, *get_args(hint), *(a for p in get_args(hint) for a in get_args(p))]:
-            if isinstance(part, type) and hasattr(part, "__total__"):
-                for nested in objects(theirs[name]):
-                    compare(part, nested, f"{place}.{name}")
+        within = [hint, *get_args(hint), *(a for p in get_args(hint) for a in get_args(p))]
+        parts = [part for part in within if isinstance(part, type) and hasattr(part, "__total__")]
+        nested = objects(theirs[name])
+        # Several shapes stand in the order of the schema's choices; one alone is each of its objects.
+        pairs = zip(parts, nested, strict=True) if len(parts) > 1 else product(parts, nested)
+        for part, each in pairs:
+            compare(part, each, f"{place}.{name}")
 
 
 def objects(schema: Any) -> list[Any]:

@@ -5,7 +5,16 @@ from typing import Any
 
 from angarium.aio.made.destinations import AsyncDestinations as Made
 from angarium.calls import Call, body_of
-from angarium.shapes import DeliveryOptions, DestinationWithSecret, SigningOptions
+from angarium.shapes import (
+    BasicAuthentication,
+    BearerAuthentication,
+    ClientCredentialsAuthentication,
+    DeliveryOptions,
+    DestinationWithSecret,
+    HttpMethod,
+    MutualTlsAuthentication,
+    SigningOptions,
+)
 
 
 class AsyncDestinations(Made):
@@ -21,8 +30,16 @@ class AsyncDestinations(Made):
         customer_external_id: str | None = None,
         customer_account_id: str | None = None,
         headers: Mapping[str, str] | None = None,
+        method: HttpMethod | None = None,
+        authentication: BasicAuthentication
+        | BearerAuthentication
+        | ClientCredentialsAuthentication
+        | MutualTlsAuthentication
+        | Mapping[str, Any]
+        | None = None,
         delivery: DeliveryOptions | Mapping[str, Any] | None = None,
         signing: SigningOptions | Mapping[str, Any] | None = None,
+        disable_after_seconds: int | None = None,
         secret: str | None = None,
     ) -> DestinationWithSecret:
         """Create a destination from a template of the catalog (`client.templates`). The template's
@@ -35,6 +52,9 @@ class AsyncDestinations(Made):
             "customer_external_id": customer_external_id,
             "customer_account_id": customer_account_id,
             "headers": headers,
+            "method": method,
+            "authentication": authentication,
+            "disable_after_seconds": disable_after_seconds,
             "delivery": delivery,
             "signing": signing,
             "secret": secret,
