@@ -25,7 +25,7 @@ from engine.core.health import Health
 from engine.core.orders import Order, Orders
 from engine.core.picker import Picker
 from engine.core.records import Delivery, Ids, Outcome, Settlement
-from engine.core.recovery import adopt, forget_former, take_out
+from engine.core.recovery import adopt, forget_former
 from engine.core.report import health_of
 from engine.core.schedule import exhausted, longest_wait_s
 from engine.core.snapshot import decode, encode
@@ -74,7 +74,6 @@ class DestinationMachine:
         self._orders = Orders(self._backlog, *ways, self._correcting, self._end_unsent)
         self._settle: list[Settlement] = []
         self._sent_with: dict[str, int] = {}  # in flight, by an older version of the configuration
-        self._quarantined: Ids = {}  # taken out of flight: their outcomes come to nothing
         self._disable_asked = False
 
     def restore(
@@ -236,18 +235,11 @@ class DestinationMachine:
         self._backlog.retried(known, now)
 
     def quarantine(self, delivery: Delivery, now: float) -> None:
-        """Settle a delivery that crashed its actor again and again: FAILED, INTERNAL, IN_DLQ."""
-        if delivery.id in self.uncommitted:
-            return
-        known = self.in_flight.pop(delivery.id, None)
-        if known is not None:
-            state = DeliveryStatus.DELIVERING
-            self._quarantined[known.id] = None
-            self._sent_with.pop(known.id, None)
-        else:
-            known = take_out(delivery, self._backlog)
-            state = waiting_state(known)
-        self._end_unsent(known, state, DeliverySignal.QUARANTINE, now)
+        """Settle a delivery that crashed its actor again and again: FAILED, INTERNAL, IN_DLQ. Only for a
+        temporary machine after a crash: it restores nothing, sends nothing and reads nothing."""
+        if self._adopt(delivery) is not None:
+            state = waiting_state(delivery)
+            self._end_unsent(delivery, state, DeliverySignal.QUARANTINE, now)
 
     def configure(self, config: Destination, now: float) -> None:
         """Take a new version of the configuration, for all attempts not yet begun."""
@@ -384,9 +376,6 @@ class DestinationMachine:
 
     def _adopt(self, delivery: Delivery) -> Delivery | None:
         """Take over a delivery whose attempt this machine did not begin; None if it is settled."""
-        if delivery.id in self._quarantined:
-            del self._quarantined[delivery.id]
-            return None
         if delivery.id in self.uncommitted:
             return None
         adopt(delivery, self._backlog)

@@ -4,9 +4,10 @@ from copy import copy
 
 import pytest
 
-from engine.core.commands import DueRequest, MemoryLimits, ReadRequest
+from engine.core.commands import DueRequest, MemoryLimits, NamedRequest, ReadRequest
 from engine.core.lanes import MAX_SKIPPED_LANES
 from engine.core.machine import DestinationMachine
+from engine.core.orders import Order
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, Ordering
 from tests.core.making import (
@@ -264,11 +265,16 @@ def test_what_joins_a_lane_while_it_is_read_back_is_not_lost() -> None:
     assert machine.clean()
 
 
-def test_a_lane_waits_for_the_end_of_a_quarantined_head_that_was_only_in_the_store() -> None:
+def test_a_lane_waits_for_the_end_of_a_cancelled_head_that_was_only_in_the_store() -> None:
     machine = a_machine(ordering=Ordering.KEY)
     machine.restore(1, {STANDARD: 2}, 2, None)
-    machine.quarantine(lane(1, 1, 1)[0], NOW)
+    (head,) = lane(1, 1, 1)
+    machine.order(Order.CANCEL, (head.id,), NOW)
+    named = step(machine).read
+    assert isinstance(named, NamedRequest)
+    machine.named(named, [head], NOW)
     commands = step(machine)
+    assert [settlement.delivery for settlement in commands.settle] == [head]
     assert isinstance(commands.read, ReadRequest)
     machine.loaded(commands.read, lane(1, 2, 1), 2, {}, True, NOW)
     assert step(machine).send == []

@@ -54,7 +54,8 @@ def happen(world: World, chance: Random) -> None:
     elif pick < 0.987:
         world.crash_actor([OUTCOMES[chance.choice(list(OUTCOMES))](world.now)])
     elif pick < 0.989:
-        world.quarantine(chance.randrange(1000))
+        outcome = OUTCOMES[chance.choice(list(OUTCOMES))](world.now)
+        world.crash_actor([outcome], culprit=chance.randrange(1000))
     elif pick < 0.993:
         world.order(chance.randrange(1000), chance.choice(list(Order)))
     elif chance.random() < 0.4:

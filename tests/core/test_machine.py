@@ -294,19 +294,20 @@ def test_a_late_outcome_of_a_predecessor_is_settled() -> None:
     assert machine.clean()
 
 
-def test_a_quarantined_delivery_is_dead_and_its_outcome_comes_to_nothing() -> None:
-    machine = a_machine()
-    fill(machine, 2)
-    one, two = step(machine).send
-    machine.quarantine(one, NOW)
-    commands = step(machine)
-    (dead,) = commands.settle
+@pytest.mark.parametrize("ordering", Ordering)
+def test_a_quarantined_delivery_is_dead_beside_a_late_outcome(ordering: Ordering) -> None:
+    machine = a_machine(ordering=ordering)
+    late, guilty = a_delivery(1, lane="c:1"), a_delivery(2, lane="c:1")
+    machine.judged(late, a_success(), NOW)
+    machine.quarantine(guilty, NOW)
+    commands = step(machine, may_send=0)
+    delivered, dead = commands.settle
+    assert (delivered.delivery, delivered.status) == (late, DeliveryStatus.DELIVERED)
+    assert (dead.delivery, dead.status) == (guilty, DeliveryStatus.FAILED)
     assert (dead.error_category, dead.dlq_status) == (ErrorCategory.INTERNAL, DlqStatus.IN_DLQ)
-    machine.judged(one, a_success(), NOW)
-    assert step(machine).settle == []
+    machine.quarantine(guilty, NOW)
+    assert step(machine, may_send=0).settle == []
     commit(machine, commands)
-    machine.judged(two, a_success(), NOW)
-    commit(machine, step(machine))
     assert machine.clean()
 
 

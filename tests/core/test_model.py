@@ -6,7 +6,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from engine.core.vocabulary import DeliveryClass, DestinationStatus, Ordering
+from engine.core.vocabulary import (
+    DeliveryClass,
+    DeliveryStatus,
+    DestinationStatus,
+    DlqStatus,
+    Ordering,
+)
 from tests.core.test_histories import LANES, SCHEDULES
 from tests.core.world import OUTCOMES, World, a_world
 
@@ -118,13 +124,9 @@ class Destination(RuleBasedStateMachine):
     def crash(self, clock_step: float, keep: int) -> None:
         self.here.crash(clock_step, keep)
 
-    @rule(end=st.sampled_from(sorted(OUTCOMES)))
-    def crash_actor(self, end: str) -> None:
-        self.here.crash_actor([OUTCOMES[end](self.here.now)])
-
-    @rule(index=st.integers(0, 100))
-    def quarantine(self, index: int) -> None:
-        self.here.quarantine(index)
+    @rule(end=st.sampled_from(sorted(OUTCOMES)), culprit=st.none() | st.integers(0, 100))
+    def crash_actor(self, end: str, culprit: int | None) -> None:
+        self.here.crash_actor([OUTCOMES[end](self.here.now)], culprit)
 
     def teardown(self) -> None:
         if self.world is not None:
@@ -152,3 +154,21 @@ SEARCH = settings(
     suppress_health_check=list(HealthCheck),
 )
 TestDestination.settings = TestArchivedDestination.settings = SEARCH
+
+
+def test_a_delivery_that_was_put_by_during_a_read_can_be_quarantined() -> None:
+    world = a_world(Ordering.NONE, 1, Random(1).random, concurrency=1, retry_schedule_s=())
+    world.passivate()
+    world.accept([(DeliveryClass.CRITICAL, None)])
+    world.tell(1000, spill=False)
+    world.turn(0)
+    world.accept([(DeliveryClass.CRITICAL, None)])
+    world.tell(1, spill=False)
+    outstanding = world.machine._backlog.reader.outstanding
+    assert outstanding is not None
+    (put_by,) = outstanding.ahead
+    world.crash_actor([], culprit=1)
+    row = world.store.rows[put_by.id]
+    assert (row.status, row.dlq) == (DeliveryStatus.FAILED, DlqStatus.IN_DLQ)
+    world.drain()
+    assert world.sent == 1

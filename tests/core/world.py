@@ -60,7 +60,6 @@ class World:
     wake_at: float | None = None
     mark: int = 0  # the backlog row's low_seq
     asleep: float | None = None  # passivated until then (inf: until something happens)
-    quarantined: set[str] = field(default_factory=set)
     cancelled: dict[str, int] = field(default_factory=dict)  # attempts that may still begin
     hastened: set[str] = field(default_factory=set)  # may pass the schedule and a Retry-After once
     sent_under: dict[str, Ordering] = field(default_factory=dict)
@@ -223,19 +222,6 @@ class World:
         if outcome.retry_after_s is not None or self.gone:
             self.turn(0)  # an actor's turn ends with it; what a snapshot must keep is kept
 
-    def quarantine(self, index: int) -> None:
-        """Take a delivery out of service, wherever it is."""
-        told = {delivery.id for delivery in self.untold}
-        ids = [identifier for identifier in self.store.open if identifier not in told]
-        if not ids or self.asleep is not None or self.config.status is DestinationStatus.ARCHIVED:
-            return
-        row = self.store.open[ids[index % len(ids)]]
-        row.ended = row.ended or row.delivery.id not in self.machine.uncommitted
-        delivery = self.in_flight.pop(row.delivery.id, None) or row.read()
-        self.quarantined.add(delivery.id)
-        self.machine.quarantine(delivery, self.now)
-        self._check_state()
-
     def order(self, index: int, order: Order) -> None:
         """Ask something of a delivery that was accepted, wherever it is, even if it has ended."""
         ids = list(self.store.rows)
@@ -362,8 +348,11 @@ class World:
         self._succeed(self.snapshot)
         self.gone = self.machine._throttle.gone_version is not None
 
-    def crash_actor(self, outcomes: list[Outcome]) -> None:
-        """Lose the machine alone: a passing one judges what comes late, then one is restored."""
+    def crash_actor(self, outcomes: list[Outcome], culprit: int | None = None) -> None:
+        """Lose the machine alone: a passing one judges what comes late, then one is restored.
+
+        The passing machine also quarantines the unsettled delivery at index `culprit`, if there is one.
+        """
         if self.asleep is not None:
             return
         self.turn(
@@ -377,8 +366,15 @@ class World:
             self.config, self.limits, self.now, self.chance, self.snapshot
         )
         self.passing = True
+        guilty = None
+        if culprit is not None and self.store.open:
+            guilty = list(self.store.open.values())[culprit % len(self.store.open)]
+            self.in_flight.pop(guilty.delivery.id, None)  # its outcome comes to nothing
         while self.in_flight:
             self.judge(0, outcomes[len(self.in_flight) % len(outcomes)])
+        if guilty is not None:
+            guilty.ended = True
+            self.machine.quarantine(guilty.read(), self.now)
         self.turn(0)
         self.passing = False
         self.record(len(self.recording))
@@ -503,9 +499,7 @@ class World:
         if self.passing:
             return
         count, size = held(self.machine)
-        # What is quarantined is taken in, wherever it was.
-        surplus = self.quarantined & set(self.machine.uncommitted)
-        surplus |= self.ordered  # nor are the bounds kept by what is asked for by its id
+        surplus = self.ordered  # the bounds are not kept by what is asked for by its id
         assert 0 <= count <= self.limits.deliveries + len(surplus)
         archived = self.config.status is DestinationStatus.ARCHIVED  # takes whole answers in
         assert 0 <= size <= self.limits.bytes + 3_000 * (len(surplus) + 32 * archived)
