@@ -172,3 +172,16 @@ def test_a_delivery_that_was_put_by_during_a_read_can_be_quarantined() -> None:
     assert (row.status, row.dlq) == (DeliveryStatus.FAILED, DlqStatus.IN_DLQ)
     world.drain()
     assert world.sent == 1
+
+
+def test_a_410_and_a_change_of_ordering_in_one_flight_disable_and_drain() -> None:
+    world = a_world(Ordering.KEY, 1, Random(1).random, concurrency=1, retry_schedule_s=())
+    world.accept([(DeliveryClass.CRITICAL, None)])
+    world.tell(1000, spill=False)
+    world.turn(1)
+    world.configure(ordering=Ordering.NONE)
+    world.judge(0, OUTCOMES["gone"](world.now))
+    version = world.config.version
+    world.drain()
+    assert world.config.version == version + 2, "disabled by the 410, then enabled by the drain"
+    assert world.sent == 1

@@ -416,7 +416,7 @@ class World:
         """Let all go well, and check that everything ends, without anything but what was asked for."""
         longest = 1.2 * longest_delay_s(self.config) + 65 + 1 / (self.config.rate_per_second or 1)
         for _ in range(20_000):
-            machine, before = self.machine, (self.sent, len(self.recording), self.now)
+            before = self.machine, self.config, self.sent, len(self.recording), self.now
             if self.config.status is DestinationStatus.DISABLED:
                 self.configure(status=DestinationStatus.ACTIVE)
             self.tell(5, spill=False)
@@ -429,8 +429,8 @@ class World:
             self.hear(1000)
             self.turn()
             quiet = not (self.untold or self.reading or self.in_flight or self.recording)
-            quiet = quiet and self.machine is machine
-            if not quiet or (self.sent, len(self.recording), self.now) != before:
+            after = self.machine, self.config, self.sent, len(self.recording), self.now
+            if not quiet or after != before:  # a new configuration wakes an actor too
                 continue
             if not self._unsettled() and (self.asleep is not None or self.machine.clean()):
                 break
