@@ -1,10 +1,12 @@
-"""The first view of the console: what a browser loads until it shows the overview."""
+"""The first view of console and portal: what a browser loads until it shows figures and rows."""
 
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from tests.browser.window import Window
 
+CONSOLE = "/console/dev"
+PAGES = ("/console", "/portal")  # all other requests are of the API
 SCRIPTS = 16
 BYTES = 80_000  # of the page and its files, as they are sent: gzipped
 REQUESTS = 3  # of the API; after them the page holds one stream
@@ -14,7 +16,8 @@ WATCH = """
 globalThis.firstView = new Promise((done) => {
   new MutationObserver((_, watch) => {
     const figures = [...document.querySelectorAll(".figure .value")];
-    const told = figures.length && figures.every((each) => !each.textContent.startsWith("\u2013"));
+    const some = figures.length || location.pathname.startsWith("/portal/");  // which has rows alone
+    const told = some && figures.every((each) => !each.textContent.startsWith("\u2013"));
     if (!told || !document.querySelector("main tbody tr")) return;
     watch.disconnect();
     requestAnimationFrame((drawn) => setTimeout(() => done({drawn, ms: performance.now()})));
@@ -35,14 +38,14 @@ class FirstView(NamedTuple):
     bytes: int
 
 
-def first_views(window: Window, count: int) -> list[FirstView]:
-    """Load the overview again and again, without the browser's cache. The window has signed in."""
+def first_views(window: Window, count: int, path: str = CONSOLE) -> list[FirstView]:
+    """Load a first page again and again, without the browser's cache. The window has signed in."""
     page = window.page
     page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
     page.add_init_script(WATCH)
     found = []
     for _ in range(count):
-        page.goto(f"{window.url}/console/dev")
+        page.goto(window.url + path)
         shown: dict[str, float] = page.evaluate("globalThis.firstView")
         loaded: list[Any] = page.evaluate(LOADED, shown["drawn"])
         paths = [urlsplit(each["url"]).path for each in loaded]
@@ -50,8 +53,10 @@ def first_views(window: Window, count: int) -> list[FirstView]:
             FirstView(
                 shown["ms"],
                 [each for each in paths if each.endswith(".js")],
-                [each for each in paths if not each.startswith("/console")],
-                sum(each["bytes"] for each in loaded if "/console" in each["url"]),
+                [each for each in paths if not each.startswith(PAGES)],
+                sum(
+                    each["bytes"] for each in loaded if urlsplit(each["url"]).path.startswith(PAGES)
+                ),
             )
         )
     return found

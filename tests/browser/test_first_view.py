@@ -1,4 +1,4 @@
-"""Budgets of the first view: scripts, bytes and requests."""
+"""Budgets of the first view: scripts, bytes and requests. test_portal.py holds the portal to them."""
 
 import pytest
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.browser.axe import violations
+from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, first_views
 from tests.browser.town import EXACT, MARKUP
 from tests.browser.window import NARROW, SHOTS, WIDE, Window
 from tests.browser.yard import ABILITIES, LARGE, Yard, host_page
@@ -88,6 +89,16 @@ def test_a_page_of_the_portal_is_reachable_to_everybody(
             assert window.overflow() <= 0, path
             name = re.sub(r"\W+", "-", path).strip("-") or "endpoints"
             window.shoot(f"portal-{name}-{size[0]}-{scheme}")
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
+def test_the_portals_first_view_keeps_the_budgets(browser: Window, yard: Yard, locale: str) -> None:
+    with portal(browser, yard, locale=locale) as window:
+        [view] = first_views(window, 1, f"/portal/{yard.workspace}")
+        assert 0 < len(view.scripts) <= SCRIPTS, view.scripts
+        assert len(view.requests) <= REQUESTS, view.requests
+        assert view.bytes <= BYTES
+        window.page.get_by_role("search").wait_for()  # what is loaded later comes
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

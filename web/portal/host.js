@@ -1,7 +1,5 @@
 /** The page that embeds the portal: it gives tokens and the theme, and learns the height. It speaks through one port. */
 
-/** True within a frame of another page. */
-export const embedded = window.parent !== window;
 const WAIT_MS = 10_000; // of a token, before it counts as refused
 
 /** @typedef {{theme?: string, primary?: string, radius?: string, density?: string, locale?: string}} Look */

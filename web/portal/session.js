@@ -2,9 +2,10 @@
 import { computed, signal } from "../vendor/preact.js";
 import { Api, ApiError, use } from "../shared/api.js";
 import { useLocale } from "../shared/i18n.js";
-import { embedded, Host } from "./host.js";
 import { show } from "./theme.js";
 
+/** True within a frame of another page. */
+const embedded = window.parent !== window;
 const STORED = "angarium.portal";
 const RENEWED = 0.75; // of a token's life
 const AGAIN_MS = 10_000; // between two attempts at a renewal
@@ -57,7 +58,7 @@ export const workspace = location.pathname.split("/")[2] ?? "";
 /** @type {import("./host.js").Look} */
 let asked = {};
 export const host = embedded
-  ? new Host((look) => {
+  ? new (await import("./host.js")).Host((look) => {
       asked = look;
       dress();
     })

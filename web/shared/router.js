@@ -46,6 +46,17 @@ export function query() {
   return Object.fromEntries(address.value.searchParams);
 }
 
+/** Take filters out of the address. @param {{name: string}[]} filters */
+export function clear(filters) {
+  setQuery(Object.fromEntries(filters.map(({ name }) => [name, null])));
+}
+
+/** Return what filters ask for, of the address. @param {{name: string}[]} filters */
+export function asked(filters) {
+  const given = query();
+  return Object.fromEntries(filters.filter(({ name }) => given[name]).map(({ name }) => [name, given[name]]));
+}
+
 /** Return the row that had the focus when this address was left. @returns {string | undefined} */
 export function lastRow() {
   return history.state?.row;

@@ -2,9 +2,9 @@
 import { h, html } from "../../vendor/preact.js";
 import { t } from "../../shared/i18n.js";
 import { usePages, useResource } from "../../shared/resource.js";
-import { query, setQuery } from "../../shared/router.js";
+import { asked, clear, query, setQuery } from "../../shared/router.js";
 import { Empty } from "../../shared/ui/empty.js";
-import { asked, clear, Filters } from "../../shared/ui/filters.js";
+import { Filters } from "../../shared/ui/filters.js";
 import { More } from "../../shared/ui/more.js";
 import { Table } from "../../shared/ui/table.js";
 import { Head } from "../../shared/head.js";

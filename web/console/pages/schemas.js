@@ -2,12 +2,12 @@
 import { h, html, useState } from "../../vendor/preact.js";
 import { t, tn } from "../../shared/i18n.js";
 import { usePages } from "../../shared/resource.js";
-import { go, query, setQuery } from "../../shared/router.js";
+import { asked, clear, go, query, setQuery } from "../../shared/router.js";
 import { Dialog } from "../../shared/ui/dialog.js";
 import { Empty } from "../../shared/ui/empty.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Field } from "../../shared/ui/field.js";
-import { asked, clear, Filters } from "../../shared/ui/filters.js";
+import { Filters } from "../../shared/ui/filters.js";
 import { Moment } from "../../shared/ui/moment.js";
 import { Payload } from "../../shared/ui/payload.js";
 import { State } from "../../shared/ui/state.js";

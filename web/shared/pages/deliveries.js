@@ -2,10 +2,10 @@
 import { h, html, useEffect, useState } from "../../vendor/preact.js";
 import { t, tn } from "../i18n.js";
 import { usePages } from "../resource.js";
-import { query } from "../router.js";
+import { asked, clear, query } from "../router.js";
 import { useStream } from "../stream.js";
 import { Empty } from "../ui/empty.js";
-import { asked, clear, Filters } from "../ui/filters.js";
+import { Filters } from "../ui/filters.js";
 import { More } from "../ui/more.js";
 import { Table } from "../ui/table.js";
 import { act, Button } from "../act.js";

@@ -1,19 +1,20 @@
 /** The destinations: find one, compare them, the ones in trouble first; make another. */
-import { h, html } from "../../vendor/preact.js";
+import { h, html, useRef } from "../../vendor/preact.js";
 import { compact, duration, percent } from "../format.js";
 import { number, t } from "../i18n.js";
-import { usePages } from "../resource.js";
-import { query, setQuery } from "../router.js";
+import { lazily, usePages } from "../resource.js";
+import { asked, clear, query, setQuery } from "../router.js";
 import { useStream } from "../stream.js";
 import { Empty } from "../ui/empty.js";
-import { asked, clear, Filters } from "../ui/filters.js";
 import { Spark, State } from "../ui/state.js";
-import { More } from "../ui/more.js";
 import { Table } from "../ui/table.js";
 import { Head } from "../head.js";
-import { Creation } from "../parts/creation.js";
-import { Hold } from "../parts/holds.js";
 import { api, at, may, whole } from "../api.js";
+
+const Creation = lazily(() => import("../parts/creation.js").then((found) => found.Creation));
+const Filters = lazily(() => import("../ui/filters.js").then((found) => found.Filters));
+const Hold = lazily(() => import("../parts/holds.js").then((found) => found.Hold));
+const More = lazily(() => import("../ui/more.js").then((found) => found.More));
 
 const filters = () => [
   { name: "name", label: t("Name"), placeholder: t("Part of a name") },
@@ -104,6 +105,9 @@ export function Page() {
     },
     found.reload,
   );
+  // Rows come first; what surrounds them is loaded after them, and then stays while other rows are loaded.
+  const shown = useRef(false);
+  shown.current ||= Boolean(found.items ?? found.error);
   const filtered = Object.keys(given).length > 0;
   const empty = filtered
     ? h(
@@ -123,7 +127,7 @@ export function Page() {
     may("createDestinations") &&
       html`<button type="button" class="button primary" data-key="n" onClick=${() => setQuery({ new: "1" })}>${t("New destination")}</button>`,
   )}
-    ${h(Filters, { filters: filters() })}
+    <div class="filters-place">${shown.current && h(Filters, { filters: filters() })}</div>
     <section class="panel">
       ${h(Table, {
         label: t("Destinations"),
@@ -138,7 +142,7 @@ export function Page() {
         sort: (order) => setQuery({ sort: order }),
         skeleton: 18,
       })}
-      ${h(More, { list: found })}
+      ${shown.current && h(More, { list: found })}
     </section>
     ${
       making &&

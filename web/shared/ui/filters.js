@@ -2,7 +2,7 @@
 import { h, html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { words } from "../format.js";
 import { t } from "../i18n.js";
-import { query, setQuery } from "../router.js";
+import { clear, query, setQuery } from "../router.js";
 import { Field } from "./field.js";
 
 const STILL_MS = 300; // without a key, until a text counts
@@ -58,15 +58,4 @@ export function Filters({ filters, children }) {
     ${used && html`<button type="button" class="button bare" onClick=${() => clear(filters)}>${t("Clear filters")}</button>`}
     ${children}
   </form>`;
-}
-
-/** @param {Filter[]} filters */
-export function clear(filters) {
-  setQuery(Object.fromEntries(filters.map(({ name }) => [name, null])));
-}
-
-/** Return what the filters ask for, of the address. @param {Filter[]} filters */
-export function asked(filters) {
-  const given = query();
-  return Object.fromEntries(filters.filter(({ name }) => given[name]).map(({ name }) => [name, given[name]]));
 }
