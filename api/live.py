@@ -8,7 +8,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import nlargest
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Literal, Protocol
 
 import orjson
@@ -34,6 +34,9 @@ MOST_LISTENERS = 16  # of one workspace
 BUSIEST = 200  # destinations whose health is told
 PART = 50  # items of one message: some 30 KiB
 AT_ONCE = 1_000  # destinations looked at between two yields: about a millisecond
+# Destinations that one look for the busiest sees at most: some 10 ms each second. The looks go through
+# a larger environment one after another, and each keeps the busiest of those before.
+LOOKED_AT = 10_000
 KEPT = 64  # messages: about eight seconds
 Message = tuple[int, Topic, bytes]
 
@@ -69,8 +72,8 @@ class Sights(Protocol):
     def find(self, destination: str) -> Destination | None:
         """Return a destination's configuration."""
 
-    def known(self, environment: int) -> set[str]:
-        """Return the destinations with an actor or waiting deliveries."""
+    def known(self, environment: int) -> Iterator[str]:
+        """Yield the destinations with an actor or waiting deliveries."""
 
     def work(self, destination: str) -> int:
         """Return how many deliveries of a destination wait or are in flight."""
@@ -99,6 +102,8 @@ class LiveChannel:
         self._ticks = 0
         self._busy = False
         self._dead: Counter[str] = Counter()
+        self._walk: Iterator[str] | None = None  # through all destinations, for the next look
+        self._busy_before: list[str] = []  # the busiest that the last look found
         self._told: dict[Topic | str, Any] = {}  # what was told last, where only changes are told
 
     def _passes(self, delivery: Delivery) -> bool:
@@ -149,7 +154,10 @@ class LiveChannel:
         if audience.destination is not None:
             return [audience.destination]
         busiest: list[tuple[int, str]] = []
-        known = list(sights.known(audience.environment))
+        walk = self._walk or sights.known(audience.environment)
+        next_part = list(islice(walk, LOOKED_AT))
+        self._walk = walk if len(next_part) == LOOKED_AT else None
+        known = list(dict.fromkeys([*filter(sights.work, self._busy_before), *next_part]))
         for start in range(0, len(known), AT_ONCE):
             seen = (
                 (sights.work(each), each)
@@ -158,7 +166,8 @@ class LiveChannel:
             )
             busiest = nlargest(BUSIEST, chain(busiest, seen))
             await trio.lowlevel.checkpoint()
-        return [each for _, each in busiest]
+        self._busy_before = [each for _, each in busiest]
+        return self._busy_before
 
     async def _say_health(self, busiest: Sequence[str]) -> None:
         """Tell the health of those of which it has changed since it was told."""

@@ -1,6 +1,6 @@
 """What the control plane's HTTP side works with, handed over whole by the composition root."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -70,8 +70,8 @@ class LiveActors(Protocol):
     def in_flight(self, environment: int) -> set[str]:
         """Return all deliveries of an environment that are in flight."""
 
-    def known(self, environment: int) -> set[str]:
-        """Return the destinations of an environment that have an actor, or something that waits."""
+    def known(self, environment: int) -> Iterator[str]:
+        """Yield each destination of an environment that has an actor, or something that waits."""
 
     def work(self, destination: str) -> int:
         """Return how many deliveries of a destination wait or are in flight."""

@@ -7,6 +7,7 @@ destinations. All other environments are one, `others`.
 import heapq
 from collections import Counter
 from collections.abc import Iterable
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import trio
@@ -58,19 +59,18 @@ class Scrape:
         busy: list[tuple[int, str]] = []
         under_way = directory.attempts.by_environment()
         await trio.lowlevel.checkpoint()
-        for number in list(self.server.models.environments):
-            known = list(directory.known(number))
-            if not known:
-                continue
-            labels = self._labels(number)
-            for start in range(0, len(known), AT_ONCE):
-                part = [(directory.work(each), each) for each in known[start : start + AT_ONCE]]
-                pending[labels] += sum(work for work, _ in part)
+        for count, number in enumerate(list(self.server.models.environments), 1):
+            known, labels = directory.known(number), None
+            while part := [(directory.work(each), each) for each in islice(known, AT_ONCE)]:
+                labels = labels or self._labels(number)
                 busy = heapq.nlargest(BUSIEST, [*busy, *part])
                 await trio.lowlevel.checkpoint()
-            in_flight[labels] += under_way[number]
-            pending[labels] -= under_way[number]
-        self.pending = [(labels, max(0, count)) for labels, count in pending.items()]
+            if labels is not None:
+                pending[labels] += directory.memory.waiting(number)
+                in_flight[labels] += under_way[number]
+            if count % AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
+        self.pending = list(pending.items())
         self.in_flight = list(in_flight.items())
         self.busiest = [found for work, each in busy if work and (found := self._busy(each))]
 

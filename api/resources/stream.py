@@ -1,6 +1,6 @@
 """The live stream: what happens in an environment, as server-sent events."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Annotated, Any, get_args
 
 from pydantic import Field, RootModel
@@ -56,8 +56,8 @@ class LiveSights:
         """Return a destination's configuration."""
         return self._services.models.destinations.get(destination)
 
-    def known(self, environment: int) -> set[str]:
-        """Return the destinations with an actor or waiting deliveries."""
+    def known(self, environment: int) -> Iterator[str]:
+        """Yield the destinations with an actor or waiting deliveries."""
         return self._services.directory.known(environment)
 
     def work(self, destination: str) -> int:
@@ -155,7 +155,8 @@ ROUTES = (
         description="Server-sent events. The event's name is its topic, its data JSON.\n\n"
         "`deliveries`: recorded outcomes as `{items, omitted}`, at most four messages a second of 50 "
         "items each. `health`: `{items}` of those of the 200 busiest destinations whose health has "
-        "changed, at most once a second, 50 in a message. `throughput`: the last whole second. `dlq`: "
+        "changed, at most once a second, 50 in a message. Where more than 10,000 are active, each "
+        "second looks for the busiest among the next 10,000. `throughput`: the last whole second. `dlq`: "
         "how many deliveries died, by destination. `replays`: the latest jobs, of all destinations, when "
         "one has changed. "
         "`missed` says how many messages a slow client has lost. After 3 seconds of silence comes a "

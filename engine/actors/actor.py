@@ -51,7 +51,7 @@ class DestinationActor:
         self.recovery = CrashRecovery()
         self._alarm = Alarm(context.timers, self.wake)
         self._beginning: Beginning | None = None
-        self._share = MemoryShare(context.memory, config.workspace)
+        self._share = MemoryShare(context.memory, config.workspace, config.environment)
         self._pending_read = PendingRead()
         self._backoff: Timer | None = None
         self._leave: Leave | None = None
@@ -72,6 +72,7 @@ class DestinationActor:
             return  # the successor will read them
         if self._machine is None and self.state is not ActorState.FRESH:
             self._mailbox.note(deliveries)
+            self._share.report_all(self._mailbox, None)
             return
         if self._context.memory.full(self.config.workspace):
             self._mailbox.spill(deliveries)
@@ -193,8 +194,7 @@ class DestinationActor:
     def turn(self) -> None:
         """Pass a bounded number of messages on, and perform what the machine commands."""
         self._queued = False
-        context = self._context
-        now = context.now()
+        context, now = self._context, self._context.now()
         machine = self._machine or self._succeed(now)
         if machine is None:
             return
@@ -207,7 +207,7 @@ class DestinationActor:
         self._perform(machine, commands, now)
         self._mailbox.in_hand = None
         again = context.attempts.used(self, allowed, len(commands.send))
-        self._share.report(self._mailbox, self._machine)
+        self._share.report_all(self._mailbox, self._machine)
         if self._pending_read.waits and self._share.may_read:
             singly = self.recovery.careful > 0
             context.readers.submit(self._pending_read.go(self, context.memory, singly=singly))
@@ -267,7 +267,7 @@ class DestinationActor:
             self.generation += 1
             self._alarm.end()
             machine.dissolve()
-            self._share.report(self._mailbox, self._machine)
+            self._share.report_all(self._mailbox, self._machine)
             self._context.attempts.leave(self)
             if self.checkpoint.snapshot is not None:
                 self._context.snapshots.keep(self.id, self.environment, self.checkpoint.snapshot)
@@ -364,7 +364,7 @@ class DestinationActor:
         self.state = next_state(self.state, signal)
         self._alarm.cancel()
         self._context.attempts.leave(self)
-        self._share.report(self._mailbox, self._machine)
+        self._share.report_all(self._mailbox, self._machine)
 
     def _settle_estate(self, now: float) -> None:
         """Once nothing is under way, let a passing machine judge the late outcomes and quarantine

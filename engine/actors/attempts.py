@@ -177,6 +177,13 @@ class Attempts:
         """Return how many deliveries are sent and not yet recorded, by environment."""
         return Counter([flight.delivery.event.environment for flight in self._flights.values()])
 
+    def unanswered(self, environment: int) -> int:
+        """Return how many attempts of an environment have no outcome yet."""
+        return sum(
+            flight.outcome is None and flight.delivery.event.environment == environment
+            for flight in self._flights.values()
+        )
+
     def of(self, environment: int) -> set[str]:
         """Return all ids of an environment that are sent and not yet recorded."""
         return {

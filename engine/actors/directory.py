@@ -6,7 +6,8 @@ actors.
 """
 
 import random
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 import trio
@@ -26,6 +27,7 @@ from engine.core.commands import Commands, MemoryLimits
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
+from engine.core.split_table import SplitTable
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
 from engine.model.identity import SHARDS
 from engine.ports import BacklogRow, BacklogStore, DirtyDestination, Sender
@@ -73,9 +75,8 @@ class Directory:
         self._passivate_after_s = settings.passivate_after
         self._actors: dict[str, DestinationActor] = {}
         self._dormant: dict[str, Dormant] = {}
-        # The same by environment, for reports: one tenant's must not cost what all tenants have.
-        self._actors_of: dict[int, dict[str, DestinationActor]] = {}
-        self._dormant_of: dict[int, dict[str, Dormant]] = {}
+        # The ids of both by environment, for reports: one tenant's must not cost what all have.
+        self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
         self._forgettable: dict[str, int] = {}  # at rest, nothing unsettled; with the environment
         self._recovered = False
         self._configured: list[Destination] = []  # before and during the recovery
@@ -161,6 +162,7 @@ class Directory:
                 dormant = Dormant(first.event.environment, first.seq, 0)
                 self._rest(destination, dormant)
             dormant.waiting += len(deliveries)
+            self.memory.wait(dormant.environment, len(deliveries))
             return None
         if dormant is not None:
             actor = self._activate(config, dormant)
@@ -178,17 +180,18 @@ class Directory:
 
     def _rest(self, destination: str, dormant: Dormant) -> None:
         self._dormant[destination] = dormant
-        self._dormant_of.setdefault(dormant.environment, {})[destination] = dormant
+        self._known[dormant.environment].put(destination, None)
+        self.memory.wait(dormant.environment, dormant.waiting)
         self.sleepers += dormant.sleeping
 
     def _stir(self, destination: str) -> None:
         dormant = self._dormant.pop(destination)
-        del self._dormant_of[dormant.environment][destination]
+        self.memory.wait(dormant.environment, -dormant.waiting)
         self.sleepers -= dormant.sleeping
 
     def _add(self, actor: DestinationActor) -> DestinationActor:
         self._actors[actor.id] = actor
-        self._actors_of.setdefault(actor.environment, {})[actor.id] = actor
+        self._known[actor.environment].put(actor.id, None)
         self._activations += 1
         return actor
 
@@ -264,14 +267,15 @@ class Directory:
         # First: if it raises, the destination still has one actor.
         self._context.sender.forget(actor.id)
         del self._actors[actor.id]
-        del self._actors_of[actor.environment][actor.id]
         self._passivations += 1
         if not departure.clean:
             dormant = Dormant(
                 actor.environment, departure.low_seq, departure.waiting, departure.sleeping
             )
             self._rest(actor.id, dormant)
-        elif actor.id in self.dirty:
+            return
+        self._known[actor.environment].pop(actor.id)
+        if actor.id in self.dirty:
             self._forgettable[actor.id] = actor.environment
             self._wake_intake.set()
 
@@ -366,9 +370,10 @@ class Directory:
             health = self._context.health(None, config, snapshot, pending)
         return DestinationReport(health=health, pending=pending, in_flight=0, actor=AT_REST)
 
-    def known(self, environment: int) -> set[str]:
-        """Return the destinations of an environment that have an actor, or something that waits."""
-        return {*self._actors_of.get(environment, ()), *self._dormant_of.get(environment, ())}
+    def known(self, environment: int) -> Iterator[str]:
+        """Yield each destination of an environment that has an actor, or something that waits. The ids
+        are copied in parts: the caller can await between two of them."""
+        return self._known[environment].ids() if environment in self._known else iter(())
 
     def work(self, destination: str) -> int:
         """Return how many deliveries of a destination wait or are in flight."""
@@ -378,12 +383,7 @@ class Directory:
 
     def totals(self, environment: int) -> Totals:
         """Return what waits and is in flight in an environment."""
-        pending = sum(each.waiting for each in self._dormant_of.get(environment, {}).values())
-        in_flight = 0
-        for actor in self._actors_of.get(environment, {}).values():
-            pending += actor.pending
-            in_flight += actor.in_flight
-        return Totals(pending, in_flight)
+        return Totals(self.memory.waiting(environment), self.attempts.unanswered(environment))
 
     def statistics(self) -> DirectoryStatistics:
         """Return a record of what happened so far."""

@@ -26,6 +26,8 @@ class Memory:
         self._of: dict[str, tuple[int, int]] = {}  # by workspace: deliveries and bytes
         self.deliveries = 0
         self.bytes = 0
+        # By environment: what waits, in the store too, of destinations with an actor and without.
+        self._waiting: dict[int, int] = {}
 
     def full(self, workspace: str) -> bool:
         """Whether arrivals of this workspace must stay in the store."""
@@ -48,6 +50,18 @@ class Memory:
         else:
             self._of.pop(workspace, None)
 
+    def wait(self, environment: int, change: int) -> None:
+        """Add the change of how many deliveries of one destination wait, in memory or in the store."""
+        waiting = self._waiting.get(environment, 0) + change
+        if waiting:
+            self._waiting[environment] = waiting
+        else:
+            self._waiting.pop(environment, None)
+
+    def waiting(self, environment: int) -> int:
+        """Return how many deliveries of an environment wait, as of each actor's last turn."""
+        return self._waiting.get(environment, 0)
+
     def may_read(self, workspace: str, held: int) -> bool:
         """Return whether a destination that holds this much can read more back now."""
         return held < LEAST_READ or not self.full(workspace)
@@ -64,12 +78,12 @@ class Memory:
 class MemoryShare:
     """One actor's share: the deliveries in its mailbox and its machine. It owns the last report."""
 
-    __slots__ = ("_bytes", "_deliveries", "_memory", "_workspace")
+    __slots__ = ("_bytes", "_deliveries", "_environment", "_memory", "_waiting", "_workspace")
 
-    def __init__(self, memory: Memory, workspace: str) -> None:
+    def __init__(self, memory: Memory, workspace: str, environment: int) -> None:
         self._memory = memory
-        self._workspace = workspace
-        self._deliveries = self._bytes = 0
+        self._workspace, self._environment = workspace, environment
+        self._deliveries = self._bytes = self._waiting = 0
 
     def report(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
         """Report the change of this share to the sum."""
@@ -82,6 +96,15 @@ class MemoryShare:
             more, larger = deliveries - self._deliveries, size - self._bytes
             self._memory.changed(self._workspace, more, larger)
             self._deliveries, self._bytes = deliveries, size
+
+    def report_all(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
+        """Report the change of this share, and how many deliveries wait. The fast path calls only
+        `report`: a lone delivery never waits."""
+        self.report(mailbox, machine)
+        waiting = mailbox.pending if machine is None else mailbox.pending + machine.pending
+        if waiting != self._waiting:
+            self._memory.wait(self._environment, waiting - self._waiting)
+            self._waiting = waiting
 
     @property
     def may_read(self) -> bool:

@@ -96,7 +96,7 @@ class Surveys:
                 destination: FAILING if resting.open_circuit else UNRECOVERED
                 for destination, resting in self._snapshots.troubled(environment).items()
             }
-            for number, destination in enumerate(list(self._directory.known(environment)), 1):
+            for number, destination in enumerate(self._directory.known(environment), 1):
                 report = self._directory.health(destination)
                 if report.health is not None:
                     survey[destination] = Standing(

@@ -5,6 +5,8 @@ import trio
 from trio.testing import MockClock
 
 from engine.actors.actor import DestinationActor
+from engine.actors.reports import Totals
+from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogRow
 from tests.actors.fakes import OK, failure, running
 
@@ -54,3 +56,54 @@ async def test_whoever_looks_for_idle_actors_lets_others_run(
         stretches = [len(stretch) for stretch in "".join(log).split("|")]
         assert sum(stretches) == 100
         assert max(stretches) <= 2 * 10  # trio shuffles: two slices may meet
+
+
+async def test_totals_look_at_no_destination(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(actor_deliveries=20) as world:
+        directory = world.directory
+        busy, off, retrying = (world.destination(number, concurrency=2) for number in (1, 2, 3))
+        world.sender.behave = lambda sent: (
+            (10, OK) if sent.destination.id == busy else (0.01, failure())
+        )
+        world.change(off, status=DestinationStatus.DISABLED)
+        world.accept(busy, 50)
+        world.accept(off, 30)
+        world.accept(off, 5)
+        world.accept(retrying, 3)
+        await trio.sleep(5)
+        waiting = sum(directory.health(each).pending for each in (busy, off, retrying))
+        assert (waiting, set(directory.known(1))) == (48 + 35 + 3, {busy, off, retrying})
+        with monkeypatch.context() as patch:
+            patch.setattr(DestinationActor, "pending", property(lambda _actor: 1 / 0))
+            patch.setattr(directory, "_actors", {})
+            patch.setattr(directory, "_dormant", {})
+            assert directory.totals(1) == Totals(waiting, 2)
+            assert directory.totals(2) == Totals(0, 0)
+        world.sender.behave = lambda _: (0.01, OK)
+        world.change(off, status=DestinationStatus.ACTIVE)
+        await world.settled()
+        assert directory.totals(1) == Totals(0, 0)
+
+
+async def test_a_walk_through_destinations_sees_each_once_while_they_change(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.core.split_table.WHOLE", 8)
+    async with running(passivate_after=10) as world:
+        world.sender.behave = lambda _: (0.01, OK)
+        names = [world.destination(number) for number in range(1, 41)]
+        for name in names[:10]:
+            world.change(name, status=DestinationStatus.DISABLED)
+        for name in names:
+            world.accept(name)
+        await trio.sleep(1)
+        walk = world.directory.known(1)
+        seen = [next(walk)]
+        for name in names[:10]:  # without an actor before, with an actor after
+            world.change(name, status=DestinationStatus.ACTIVE)
+        seen += walk
+        assert sorted(seen) == sorted(names)
+        await trio.sleep(60)
+        assert list(world.directory.known(1)) == []

@@ -10,6 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from engine.actors.reports import Totals
 from engine.core.destination import Destination
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, Priority
@@ -133,6 +134,8 @@ class Chaos:
         assert (statistics.actors, statistics.dormant, statistics.held_deliveries) == (0, 0, 0)
         assert (statistics.dirty, statistics.in_flight, statistics.held_bytes) == (0, 0, 0)
         assert world.store.backlog_rows == {}
+        assert world.directory.totals(1) == Totals(0, 0)
+        assert list(world.directory.known(1)) == []
 
     def check(self) -> None:
         """Nothing is lost, and lanes were served in order."""

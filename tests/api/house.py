@@ -7,7 +7,7 @@ import functools
 import json
 import re
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -298,8 +298,8 @@ class FakeDirectory:
     def delivering(self, ids: Iterable[str]) -> set[str]:
         return self.flying & set(ids)
 
-    def known(self, environment: int) -> set[str]:
-        return {each.id for each in self.configured if each.environment == environment}
+    def known(self, environment: int) -> Iterator[str]:
+        return (each.id for each in self.configured if each.environment == environment)
 
     def work(self, destination: str) -> int:
         return 0
