@@ -14,31 +14,50 @@ from tempfile import NamedTemporaryFile
 
 import trio
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from engine.core.authentication import MutualTls
 from engine.model.documents import invalid
-from engine.wire.tls import client_context
+from engine.wire.tls import AuthoritiesError, client_context
 
 KEPT = 256  # contexts; each takes about 1 MB, its authorities included
 _MAKERS = 2  # threads: more would take the processor from deliveries
+# A handshake signs on the loop: 4,096 bits take some 5 ms, 8,192 take 30 ms, 16,384 take 200 ms.
+MOST_RSA_BITS = 4_096
+MOST_EXPONENT_BITS = 64  # 65537 has 17; the blinding of a signature pays for each bit
+# The faults of a context: of library or key, of the system (no descriptor), of the authorities' file.
+UNUSABLE = (OSError, ValueError, AuthoritiesError)
 _FIELD = "authentication"
 
 Spawn = Callable[[Callable[..., Awaitable[object]], MutualTls], None]
+_Key = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
 
 
 def check_identity(identity: MutualTls) -> None:
     """Judge a certificate and its key. Raises Refusal 400 for a pair that no connection could show."""
+    if "PRIVATE KEY" in identity.certificate:  # which would be shown to all who can read
+        raise invalid(f"{_FIELD}.certificate", "contains a private key: give it as privateKey only")
     try:
         chain = x509.load_pem_x509_certificates(identity.certificate.encode())
     except ValueError:
         raise invalid(f"{_FIELD}.certificate", "is no certificate in PEM") from None
-    if "ENCRYPTED" in identity.private_key:
-        raise invalid(f"{_FIELD}.privateKey", "has a passphrase: give the key without one")
     expires_at = chain[0].not_valid_after_utc
     if expires_at <= datetime.now(UTC):
         raise invalid(f"{_FIELD}.certificate", f"expired at {expires_at:%Y-%m-%d %H:%M} UTC")
     try:
         load_identity(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), identity)
+    except ValueError as error:
+        raise invalid(f"{_FIELD}.privateKey", str(error)) from None
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             message = "does not belong to the certificate"
@@ -50,26 +69,49 @@ def check_identity(identity: MutualTls) -> None:
 
 
 def load_identity(context: ssl.SSLContext, identity: MutualTls) -> None:
-    """Have a context show an identity. Raises ssl.SSLError.
+    """Have a context show an identity. Raises ssl.SSLError, and ValueError for a key of no use.
 
-    The library reads files only. The key does not reach a disk where the system has files in memory.
+    The TLS library gets the certificates and the key that were judged, and nothing else of the text: it
+    would try whatever else looks like a key. It reads files only. The key does not reach a disk where
+    the system has files in memory.
     """
-    pem = f"{identity.certificate}\n{identity.private_key}\n".encode()
+    chain = x509.load_pem_x509_certificates(identity.certificate.encode())
+    pem = b"".join(each.public_bytes(Encoding.PEM) for each in chain)
+    pem += _judged_key(identity.private_key).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()
+    )
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("identity", os.MFD_CLOEXEC)
         with open(descriptor, "wb") as file:
             file.write(pem)
             file.flush()
-            context.load_cert_chain(f"/proc/self/fd/{descriptor}", password=_no_passphrase)
+            context.load_cert_chain(f"/proc/self/fd/{descriptor}")
         return
     with NamedTemporaryFile("wb") as file:  # readable by its owner alone
         file.write(pem)
         file.flush()
-        context.load_cert_chain(file.name, password=_no_passphrase)
+        context.load_cert_chain(file.name)
 
 
-def _no_passphrase() -> bytes:
-    return b""  # without it, the library would ask on the terminal
+def _judged_key(text: str) -> _Key:
+    """Return a key whose signatures are quick. Raises ValueError, whose words hold no part of it."""
+    try:
+        # The primes are not tested, which takes half a second. The pair is what has to fit.
+        key = load_pem_private_key(text.encode(), None, unsafe_skip_rsa_key_validation=True)
+    except TypeError:
+        raise ValueError("has a passphrase: give the key without one") from None
+    except (ValueError, UnsupportedAlgorithm):
+        raise ValueError("is no private key in PEM") from None
+    if isinstance(key, RSAPrivateKey):
+        numbers = key.private_numbers()
+        parts = (numbers.p, numbers.q, numbers.d, numbers.dmp1, numbers.dmq1, numbers.iqmp)
+        longest = max(each.bit_length() for each in (*parts, numbers.public_numbers.n))
+        if longest > MOST_RSA_BITS or numbers.public_numbers.e.bit_length() > MOST_EXPONENT_BITS:
+            raise ValueError(f"is longer than RSA with {MOST_RSA_BITS} bits, which would be slow")
+        return key
+    if isinstance(key, EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey):
+        return key
+    raise ValueError("must be a key for RSA, ECDSA or EdDSA")
 
 
 class Identities:
@@ -97,7 +139,7 @@ class Identities:
             spawn(self._prepare, identity)
 
     def context(self, identity: MutualTls) -> ssl.SSLContext:
-        """Return the context of an identity. Raises ssl.SSLError."""
+        """Return the context of an identity. Raises UNUSABLE."""
         context = self._contexts.get(identity)
         if context is None:
             context = self._keep(identity, self._made(identity))
@@ -109,7 +151,7 @@ class Identities:
         try:
             made = await trio.to_thread.run_sync(self._made, identity, limiter=self._threads)
             self._keep(identity, made)
-        except ssl.SSLError:
+        except UNUSABLE:
             pass  # the connection tells
         finally:
             waiting = self._waiting.pop(identity)

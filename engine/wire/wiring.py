@@ -14,7 +14,7 @@ from engine.wire.deadlines import Deadlines
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
 from engine.wire.failure import WireError
-from engine.wire.identities import Identities
+from engine.wire.identities import UNUSABLE, Identities
 from engine.wire.openings import Handshakes, Openings
 from engine.wire.origin import Origins, ReceiverOrigin
 from engine.wire.resolver import Resolver
@@ -73,6 +73,10 @@ class Wiring:
             return self.tls
         try:
             return self.identities.context(origin.identity)
-        except ssl.SSLError:  # it was judged when it was written; the library became stricter
+        except (ssl.SSLError, ValueError):
+            # It was judged when it was written; the library became stricter.
             words = "the client certificate cannot be used: give the destination a new one"
             raise WireError(ErrorCategory.TLS, words) from None
+        except UNUSABLE:
+            words = "the client certificate could not be prepared"
+            raise WireError(ErrorCategory.INTERNAL, words) from None

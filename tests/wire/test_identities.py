@@ -7,11 +7,21 @@ from pathlib import Path
 import pytest
 import trio
 import trustme
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateNumbers, RSAPublicNumbers
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from engine.core.authentication import MutualTls
 from engine.core.vocabulary import ErrorCategory as Error
+from engine.model.errors import Refusal
 from engine.runtime.background import Background
-from engine.wire.identities import Identities
+from engine.wire.identities import Identities, check_identity, load_identity
+from engine.wire.tls import AuthoritiesError
 from tests.wire.street import Street, Visit, a_destination, answer_ok, open_street
 
 HOST = "localhost"
@@ -98,3 +108,35 @@ async def test_a_context_is_made_once_for_all_that_wait(nursery: trio.Nursery) -
     made = identities.context(ONE)
     identities.prepare(ONE, background.spawn, events[0].set)
     assert (identities.context(ONE), len(identities)) == (made, 1)
+
+
+async def test_attempts_go_on_where_no_context_can_be_made(
+    nursery: trio.Nursery, tmp_path: Path
+) -> None:
+    background, identities = Background(), Identities(tmp_path / "gone.pem")
+    await nursery.start(background.run)
+    ready = trio.Event()
+    identities.prepare(ONE, background.spawn, ready.set)
+    await ready.wait()
+    with pytest.raises(AuthoritiesError):
+        identities.context(ONE)
+
+
+def test_only_the_judged_certificates_and_key_reach_the_library() -> None:
+    locked = load_pem_private_key(TWO.private_key.encode(), None).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x")
+    )
+    stray = MutualTls(locked.decode() + ONE.certificate, ONE.private_key)
+    load_identity(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), stray)
+    with pytest.raises(Refusal, match="contains a private key"):
+        check_identity(stray)
+
+
+def test_a_key_whose_signatures_are_slow_is_refused() -> None:
+    q = (1 << 16_382) + 1  # no prime: to find one takes a minute
+    numbers = RSAPrivateNumbers(3, q, 3 * q - 2, 1, 3, 2, RSAPublicNumbers(65_537, 3 * q))
+    key = numbers.private_key(unsafe_skip_rsa_key_validation=True).private_bytes(
+        Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()
+    )
+    with pytest.raises(Refusal, match="longer than RSA with 4096 bits"):
+        check_identity(MutualTls(ONE.certificate, key.decode()))
