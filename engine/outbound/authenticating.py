@@ -28,7 +28,7 @@ class Authenticator:
                     else:
                         done(((b"authorization", result),))
 
-                self.tokens.get(_key(destination, client), take)
+                self.tokens.get(_key(destination, client), take, destination.customer_account)
             case MutualTls() as identity:
                 self._identities.prepare(identity, self._spawn, lambda: done(()))
             case None:

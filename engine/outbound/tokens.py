@@ -5,8 +5,10 @@ that wait. The fetch is guarded like deliveries are. Nothing here decides when t
 """
 
 import json
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
@@ -36,12 +38,15 @@ FAILED_S = 1.0
 KEPT = 4_096  # tokens, with 6 KiB at most each; the one used last stays longest
 AT_ONCE = 32  # fetches: each is a connection and a task
 AT_ONCE_EACH = 4  # of one environment, whose endpoints may all hang
+# Of one customer, whose endpoints may all hang as well: the others of its environment have the rest.
+AT_ONCE_CUSTOMER = 2
+NO_LIMIT = 1 << 30  # on the customers together: the environments' places bound them
 WAITING_EACH = 1_024  # of one environment: clients, however many attempts wait for each
 
 log = structlog.get_logger("angarium.outbound")
 Key = tuple[int, str, ClientCredentials]  # environment and its workspace
 Done = Callable[[bytes | Failure], None]
-Spawn = Callable[[Callable[..., Awaitable[object]], Key], None]
+Spawn = Callable[[Callable[..., Awaitable[object]], Key, str | None], None]
 
 
 class KeptToken(Struct, frozen=True):
@@ -63,10 +68,14 @@ class Tokens:
         self._kept: OrderedDict[Key, KeptToken] = OrderedDict()
         self._waiting: dict[Key, list[Done]] = {}
         self._turns = FairSemaphore(AT_ONCE, AT_ONCE_EACH, WAITING_EACH)
+        self._customers = FairSemaphore(NO_LIMIT, AT_ONCE_CUSTOMER, WAITING_EACH)
         self.fetched = 0  # since the start
 
-    def get(self, key: Key, done: Done) -> None:
-        """Call `done`, now or later, with the value of a header Authorization, or why there is none."""
+    def get(self, key: Key, done: Done, customer: str | None = None) -> None:
+        """Call `done`, now or later, with the value of a header Authorization, or why there is none.
+
+        `customer`: the account of the destination that asks, whose share of the fetches it takes.
+        """
         kept = self._kept.get(key)
         if kept is not None and kept.until > trio.current_time():
             self._kept.move_to_end(key)
@@ -77,7 +86,7 @@ class Tokens:
             waiting.append(done)
             return
         self._waiting[key] = [done]
-        self._spawn(self._fetch, key)
+        self._spawn(self._fetch, key, customer)
 
     def refused(self, key: Key, value: bytes) -> None:
         """Forget a token that a receiver answered with 401, unless another one has replaced it."""
@@ -85,13 +94,13 @@ class Tokens:
         if kept is not None and kept.result == value:
             del self._kept[key]
 
-    async def _fetch(self, key: Key) -> None:
+    async def _fetch(self, key: Key, customer: str | None) -> None:
         environment, workspace, client = key
         result: bytes | Failure
         keep_s = FAILED_S
         try:
             with trio.fail_after(FETCH_S):
-                async with self._turns.held(environment):
+                async with self._share(customer), self._turns.held(environment):
                     self.fetched += 1
                     result, keep_s = await self._asked(workspace, client)
         except Refusal as refusal:
@@ -117,6 +126,9 @@ class Tokens:
             self._kept.popitem(last=False)
         for done in waiting:
             done(result)
+
+    def _share(self, customer: str | None) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if customer is None else self._customers.held(customer)
 
     async def _asked(
         self, workspace: str, client: ClientCredentials
@@ -172,7 +184,7 @@ def token_of(content: bytes) -> tuple[bytes | Failure, float]:
         words = "the token endpoint answered a token that fits no header"
         return Failure(ErrorCategory.AUTHENTICATION, words), FAILED_S
     life = document.get("expires_in", LIFE_S)
-    if isinstance(life, str) and life.isdigit() and len(life) < 12:  # some write it so
+    if isinstance(life, str) and re.fullmatch("[0-9]{1,11}", life):  # some write it so
         life = int(life)
     if isinstance(life, bool) or not isinstance(life, int | float) or not 0 < life < 1e9:
         life = LIFE_S

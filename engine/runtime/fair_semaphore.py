@@ -1,11 +1,11 @@
-"""The fair semaphore: a few holders at once, and environments take turns at becoming the next one.
+"""The fair semaphore: a few holders at once, and owners take turns at becoming the next one.
 
-It guards work that takes up to seconds. In a plain queue, an environment that asks a hundred times would
-have all others wait for it.
+It guards work that takes up to seconds. In a plain queue, an owner who asks a hundred times would have
+all others wait. An owner is an environment, or a customer where its user says so.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 
 import trio
@@ -13,57 +13,57 @@ import trio
 from engine.model.errors import Refusal
 from engine.runtime.fair_queue import FairWaiters
 
-WAITING_EACH = 8  # of one environment: a client that has more of them asks without awaiting answers
+WAITING_EACH = 8  # of one owner: a client that has more of them asks without awaiting answers
 RETRY_AFTER_S = 5
 
 
 class FairSemaphore:
-    """Owner of the places: `at_once` of all environments, `each` of any one of them."""
+    """Owner of the places: `at_once` of all owners, `each` of any one of them."""
 
     def __init__(self, at_once: int, each: int, waiting_each: int = WAITING_EACH) -> None:
-        """`waiting_each`: how many tasks of one environment can wait."""
+        """`waiting_each`: how many tasks of one owner can wait."""
         self._free = at_once
         self._each = each
         self._waiting_each = waiting_each
-        self._taken: Counter[int] = Counter()
-        self._waiting: FairWaiters[int, trio.Event] = FairWaiters()
+        self._taken: Counter[Hashable] = Counter()
+        self._waiting: FairWaiters[Hashable, trio.Event] = FairWaiters()
 
     @asynccontextmanager
-    async def held(self, environment: int) -> AsyncIterator[None]:
+    async def held(self, owner: Hashable) -> AsyncIterator[None]:
         """Hold a place while the block runs. Raises Refusal 503 where too many wait."""
-        await self._acquire(environment)
+        await self._acquire(owner)
         try:
             yield
         finally:
-            self._release(environment)
+            self._release(owner)
 
-    async def _acquire(self, environment: int) -> None:
-        if self._free and self._may(environment):
-            self._count(environment)
+    async def _acquire(self, owner: Hashable) -> None:
+        if self._free and self._may(owner):
+            self._count(owner)
             return
-        if self._waiting.waiting(environment) >= self._waiting_each:
+        if self._waiting.waiting(owner) >= self._waiting_each:
             raise Refusal("overloaded", "too many such requests are under way", (), RETRY_AFTER_S)
         granted = trio.Event()
-        self._waiting.put(environment, granted)
+        self._waiting.put(owner, granted)
         try:
             await granted.wait()
         except trio.Cancelled:
-            if not self._waiting.leave(environment, granted):
-                self._release(environment)
+            if not self._waiting.leave(owner, granted):
+                self._release(owner)
             raise
 
-    def _may(self, environment: int) -> bool:
-        return self._taken[environment] < self._each
+    def _may(self, owner: Hashable) -> bool:
+        return self._taken[owner] < self._each
 
-    def _count(self, environment: int) -> None:
+    def _count(self, owner: Hashable) -> None:
         self._free -= 1
-        self._taken[environment] += 1
+        self._taken[owner] += 1
 
-    def _release(self, environment: int) -> None:
+    def _release(self, owner: Hashable) -> None:
         self._free += 1
-        self._taken[environment] -= 1
-        if not self._taken[environment]:
-            del self._taken[environment]
+        self._taken[owner] -= 1
+        if not self._taken[owner]:
+            del self._taken[owner]
         while self._free and (found := self._waiting.take(self._may)) is not None:
             self._count(found[0])
             found[1].set()

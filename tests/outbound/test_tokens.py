@@ -12,7 +12,7 @@ import trio
 from engine.core.authentication import ClientCredentials
 from engine.core.vocabulary import ErrorCategory
 from engine.outbound.ports import Failure
-from engine.outbound.tokens import Tokens, token_of, token_request
+from engine.outbound.tokens import AT_ONCE_CUSTOMER, AT_ONCE_EACH, Tokens, token_of, token_request
 from engine.runtime.background import Background
 from tests.wire.street import Gate, Receiver, Street, Visit, answering, open_street
 
@@ -45,7 +45,9 @@ class Desk:
         }  # fmt: skip
         return 1, "w", ClientCredentials(**(fields | changes))
 
-    async def ask(self, key: Any, times: int = 1) -> list[bytes | Failure]:
+    async def ask(
+        self, key: Any, times: int = 1, customer: str | None = None
+    ) -> list[bytes | Failure]:
         """Return what so many at once get."""
         came = trio.Event()
         got: list[bytes | Failure] = []
@@ -56,7 +58,7 @@ class Desk:
                 came.set()
 
         for _ in range(times):
-            self.tokens.get(key, take)
+            self.tokens.get(key, take, customer)
         await came.wait()
         return got
 
@@ -144,6 +146,23 @@ async def test_a_retry_after_of_the_endpoint_is_passed_on() -> None:
         assert failure.retry_after_s == 7
 
 
+async def test_a_customers_endpoints_that_hang_leave_turns_to_other_customers() -> None:
+    async def hang(visit: Visit) -> None:
+        await visit.request()
+        await trio.sleep_forever()
+
+    async with open_desk() as desk, trio.open_nursery() as nursery:
+        hanging = await desk.street.open(hang)
+        for number in range(AT_ONCE_EACH):
+            key = desk.key(hanging, client_id=str(number))
+            nursery.start_soon(desk.ask, key, 1, "a")
+        await hanging.seen.wait()
+        endpoint = await desk.street.open(answering(TOKEN))
+        assert await desk.ask(desk.key(endpoint), customer="b") == [b"Bearer abc"]
+        assert hanging.connections <= AT_ONCE_CUSTOMER
+        nursery.cancel_scope.cancel()
+
+
 async def test_the_egress_guard_judges_token_endpoints() -> None:
     async with open_desk(allow="10.0.0.0/8") as desk:
         endpoint = await desk.street.open(answering(TOKEN))
@@ -166,7 +185,17 @@ def test_a_request_has_the_form_and_the_client_as_the_rfc_says() -> None:
 
 @pytest.mark.parametrize(
     ("life", "kept_s"),
-    [(3600, 3570), (100, 80), ("100", 80), (None, 3570), (-1, 3570), ("soon", 3570), (True, 3570)],
+    [
+        (3600, 3570),
+        (100, 80),
+        ("100", 80),
+        (None, 3570),
+        (-1, 3570),
+        ("soon", 3570),
+        (True, 3570),
+        ("²", 3570),
+        (1e-9, 8e-10),
+    ],
 )
 def test_a_token_is_renewed_before_it_expires(life: object, kept_s: float) -> None:
     document = {"access_token": "t"} | ({} if life is None else {"expires_in": life})
