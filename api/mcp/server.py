@@ -28,6 +28,7 @@ INSTRUCTIONS = (
 )
 # Of one answer. More would fill an agent's context with one payload; the API has it whole.
 MOST_CHARACTERS = 100_000
+MOST_ARGUMENTS = 32  # of one call; no tool has as many, and each unknown one is told
 
 log = structlog.get_logger("angarium.mcp")
 _Context = ServerRequestContext[Any]
@@ -108,6 +109,8 @@ def _listed(tool: Tool) -> types.Tool:
 
 
 async def _called(desk: Desk, tool: Tool, given: dict[str, Any]) -> types.CallToolResult:
+    if len(given) > MOST_ARGUMENTS:
+        return _failed(f"The arguments are more than {MOST_ARGUMENTS}.")
     try:
         arguments = tool.arguments.model_validate(given)
         async with desk.client(arguments.environment) as client:

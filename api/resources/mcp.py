@@ -11,9 +11,12 @@ from api.routes import READ, Embed, Nothing, Repeat, Route
 from api.shares import Share
 from engine.core.vocabulary import Scope
 from engine.drafts import Document
+from engine.model.documents import invalid
 from engine.model.words import word
 
 BODY_BYTES = 512 * 1024  # an event's payload has 256 KiB at most, and escapes may double it
+# Of `params` without the arguments of a tool: the library of the protocol looks at each member.
+PARAMS_CHARACTERS = 16 * 1024
 # Of the request; what else it says concerns the connection that it came by.
 _PASSED = frozenset({"mcp-protocol-version", "mcp-method", "mcp-name"})
 _TAKES = "application/json, text/event-stream"
@@ -38,6 +41,11 @@ class JsonRpcError(RootModel[dict[str, Any]]):
 
 async def post(call: Call) -> Answer:
     """Answer one message of an agent."""
+    params = call.document.get("params") or {}
+    rest = {name: value for name, value in params.items() if name != "arguments"}
+    if len(repr(rest)) > PARAMS_CHARACTERS:
+        message = f"is longer than {PARAMS_CHARACTERS} characters without the arguments"
+        raise invalid("params", message)
     # The protocol's library takes 0.4 s to load, which only a server with agents has to spend.
     module = await trio.to_thread.run_sync(_loaded)
     desk = module.desk_of(

@@ -43,6 +43,15 @@ async def test_a_message_that_is_none_is_refused_in_the_envelope(api: Caller) ->
         assert told.json["code"] == "invalid_request"
 
 
+async def test_messages_with_members_by_the_thousand_are_refused(api: Caller) -> None:
+    many = {str(number): 1 for number in range(5_000)}
+    told = await api("POST", "/mcp", call("find_trouble", **many))
+    assert told.json["result"]["content"][0]["text"] == "The arguments are more than 32."
+    listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": many}}
+    told = await api("POST", "/mcp", listing)
+    assert (told.status, told.json["details"][0]["path"]) == (400, "params")
+
+
 async def test_a_version_of_the_protocol_that_is_unknown_is_a_json_rpc_error(api: Caller) -> None:
     version = {"MCP-Protocol-Version": "1999-12-31"}
     told = await api("POST", "/mcp", call("find_trouble"), headers=version)
