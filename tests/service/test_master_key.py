@@ -120,7 +120,12 @@ async def furnish(api: Caller, receiver: Receiver) -> tuple[str, list[str]]:
     made = await api(
         "POST",
         "/destinations",
-        {"name": "d", "url": receiver.url(), "headers": {"X-Api-Token": "a-secret"}},
+        {
+            "name": "d",
+            "url": receiver.url(),
+            "headers": {"X-Api-Token": "a-secret"},
+            "authentication": {"kind": "BEARER", "token": "another"},
+        },
     )
     rule = {"name": "r", "destinationId": made.json["id"], "eventTypes": ["e.*"]}
     assert (await api("POST", "/routing-rules", rule)).status == 201
@@ -142,6 +147,7 @@ async def delivered(api: Caller, receiver: Receiver, secrets: list[str]) -> None
         await receiver.reaches(len(receiver.received) + 1)
     angarium.verify(found[0].body, found[0].headers, secrets)
     assert found[0].headers["x-api-token"] == "a-secret"
+    assert found[0].headers["authorization"] == "Bearer another"
 
 
 async def test_everything_is_sealed_anew_while_deliveries_go_on(
@@ -149,7 +155,9 @@ async def test_everything_is_sealed_anew_while_deliveries_go_on(
 ) -> None:
     hook, secrets = await furnish(api, receiver)
     await delivered(api, receiver, secrets)
-    before = await there.bridge.pool.fetch("SELECT id, version, updated_at_ms FROM destinations")
+    before = await there.bridge.pool.fetch(
+        "SELECT id, version, updated_at_ms FROM destinations ORDER BY id"
+    )
     made = await api("POST", "/embed/sessions", {"customerExternalId": "ada"})
     browser = there.house.caller_with(made.json["token"])
     there.file.path.chmod(0o600)
@@ -158,11 +166,11 @@ async def test_everything_is_sealed_anew_while_deliveries_go_on(
     assert done["former"] == old
     new = done["present"]
     assert there.ids() == [new, old]
-    assert await there.sealed_with() == {new: 3}
+    assert await there.sealed_with() == {new: 4}
     assert stat.S_IMODE(there.file.path.stat().st_mode) == 0o600
     assert [file.name for file in there.file.path.parent.iterdir()] == ["the.key"]
     assert before == await there.bridge.pool.fetch(
-        "SELECT id, version, updated_at_ms FROM destinations"
+        "SELECT id, version, updated_at_ms FROM destinations ORDER BY id"
     )
     await delivered(api, receiver, secrets)
     assert (await browser("GET", "/auth/context")).status == 200
@@ -180,7 +188,7 @@ async def test_everything_is_sealed_anew_while_deliveries_go_on(
     assert (row["object_type"], row["object_id"], row["actor_type"]) == ("master_key", new, "CLI")
     shown = (await there.ok("status"))["keys"]
     assert [(key["id"], key["role"], key["sealed"], key["server"]) for key in shown] == [
-        (new, "seals", 3, True),
+        (new, "seals", 4, True),
         (old, "opens", 0, True),
     ]
     assert not any(key["mayGo"] for key in shown)
@@ -209,7 +217,7 @@ async def test_a_rotation_may_be_killed_at_any_step(
         assert len(there.ids()) == 3
     else:
         assert there.ids() == [done["present"], old]
-    assert await there.sealed_with() == {done["present"]: 4}
+    assert await there.sealed_with() == {done["present"]: 5}
     await there.house.server.tables.load()
     await delivered(api, receiver, secrets)
 
@@ -325,4 +333,8 @@ def test_every_place_that_seals_is_known_to_the_rotation() -> None:
         "storage/files/rows.py",
         "storage/encryption/master_keys.py",
     }
-    assert [each.table for each in master_keys.EVERYTHING] == ["destinations", "files"]
+    assert [(each.table, each.column) for each in master_keys.EVERYTHING] == [
+        ("destinations", "sealed"),
+        ("destinations", "authentication"),
+        ("files", "source_url"),
+    ]
