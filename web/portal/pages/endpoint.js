@@ -4,14 +4,14 @@ import { api, at, may } from "../../shared/api.js";
 import { duration, percent } from "../../shared/format.js";
 import { number, t } from "../../shared/i18n.js";
 import { Head } from "../../shared/head.js";
-import { columns, link, merged } from "../../shared/parts/deliveries.js";
+import { columns, link } from "../../shared/parts/deliveries.js";
+import { Figure, useNow } from "../../shared/parts/destination/now.js";
 import { Settings } from "../../shared/parts/destination/settings.js";
 import { Switches } from "../../shared/parts/destination/switches.js";
 import { Hold } from "../../shared/parts/holds.js";
 import { Replaying } from "../../shared/parts/replaying.js";
-import { lazily, usePages, useResource } from "../../shared/resource.js";
+import { lazily, useResource } from "../../shared/resource.js";
 import { go } from "../../shared/router.js";
-import { useStream } from "../../shared/stream.js";
 import { Empty, Skeleton } from "../../shared/ui/empty.js";
 import { Failure } from "../../shared/ui/failure.js";
 import { Moment } from "../../shared/ui/moment.js";
@@ -23,32 +23,9 @@ import { Subscriptions } from "../subscriptions.js";
 
 const Bench = lazily(() => import("../../shared/pages/bench.js").then((found) => found.Page));
 
-/** @param {{name: string, children?: any}} props */
-function Figure({ name, children }) {
-  return html`<div class="figure"><span class="name">${name}</span><span class="value">${children}</span></div>`;
-}
-
 /** How it does and what it got last. @param {{destination: any}} props */
 function Course({ destination: { id } }) {
-  const health = useResource((signal) => api.get(`/destinations/${id}/health`, {}, signal), [id]);
-  const list = usePages(api, `/destinations/${id}/deliveries`, {});
-  useStream(
-    api,
-    "health,deliveries",
-    { destinationId: id },
-    {
-      health: ({ items }) => items.length && health.set(() => items[0]),
-      deliveries: ({ items }) =>
-        list.set((old) => {
-          const { rows, others } = merged(old.items, items);
-          return { ...old, items: [...others.reverse(), ...rows].slice(0, 200) };
-        }),
-    },
-    () => {
-      health.reload();
-      list.reload();
-    },
-  );
+  const { health, list } = useNow(id);
   const now = health.data;
   if (!now) return health.error ? h(Failure, { error: health.error, retry: health.reload }) : h(Skeleton, { rows: 10 });
   const troubled = ["FAILING", "DEGRADED", "DISABLED"].includes(now.state);

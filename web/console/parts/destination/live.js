@@ -2,8 +2,7 @@
 import { h, html, useEffect, useRef, useState } from "../../../vendor/preact.js";
 import { duration, percent } from "../../../shared/format.js";
 import { number, t } from "../../../shared/i18n.js";
-import { usePages, useResource } from "../../../shared/resource.js";
-import { paused, useStream } from "../../../shared/stream.js";
+import { paused } from "../../../shared/stream.js";
 import { Empty, Skeleton } from "../../../shared/ui/empty.js";
 import { Failure } from "../../../shared/ui/failure.js";
 import { Moment } from "../../../shared/ui/moment.js";
@@ -14,13 +13,9 @@ import { act, Button } from "../../../shared/act.js";
 import { api, at, writes } from "../../session.js";
 import { Concurrency } from "../concurrency.js";
 import { Course, Courses } from "../course.js";
-import { columns, link, merged } from "../../../shared/parts/deliveries.js";
+import { columns, link } from "../../../shared/parts/deliveries.js";
+import { Figure, useNow } from "../../../shared/parts/destination/now.js";
 import { Hold } from "../../../shared/parts/holds.js";
-
-/** @param {{name: string, children?: any}} props */
-function Figure({ name, children }) {
-  return html`<div class="figure"><span class="name">${name}</span><span class="value">${children}</span></div>`;
-}
 
 /** @param {{health: any}} props */
 function Figures({ health }) {
@@ -37,31 +32,11 @@ function Figures({ health }) {
 /** @param {{destination: any, changed: (destination: any) => void}} props */
 export function Live({ destination, changed }) {
   const { id } = destination;
-  const health = useResource((signal) => api.get(`/destinations/${id}/health`, {}, signal), [id]);
-  const list = usePages(api, `/destinations/${id}/deliveries`, {});
+  const { health, list } = useNow(id);
   const courses = useRef(new Courses());
   const [, draw] = useState(0);
   const shown = useRef(health.data);
   shown.current = health.data;
-  useStream(
-    api,
-    "health,deliveries",
-    { destinationId: id },
-    {
-      health: ({ items }) => {
-        if (items.length) health.set(() => items[0]);
-      },
-      deliveries: ({ items }) =>
-        list.set((old) => {
-          const { rows, others } = merged(old.items, items);
-          return { ...old, items: [...others.reverse(), ...rows].slice(0, 200) };
-        }),
-    },
-    () => {
-      health.reload();
-      list.reload();
-    },
-  );
   useEffect(() => {
     const timer = setInterval(() => {
       if (paused.value || document.hidden || !shown.current) return;
