@@ -1,6 +1,6 @@
 /** Pulse: every destination breathes. Its queue, what is in flight, and a slider for its concurrency. */
 import { h, html, useEffect, useRef, useState } from "../../vendor/preact.js";
-import { duration, percent } from "../../shared/format.js";
+import { duration, percent, rate } from "../../shared/format.js";
 import { number, t } from "../../shared/i18n.js";
 import { usePages } from "../../shared/resource.js";
 import { paused, useStream } from "../../shared/stream.js";
@@ -29,7 +29,9 @@ function Beat({ row, points, changed, seen }) {
     <span class="line"><a class="opener cut" data-row=${destination.id} href=${at(`/destinations/${destination.id}`)} title=${destination.name}>${destination.name}</a>
       <span class="row wrap">${h(State, { name: health.state })}${h(Hold, { hold: health.hold?.reason === "DISABLED" ? null : health.hold })}</span></span>
     <span class="number figure-pair"><b>${number(queue.pending)}</b> <span class="quiet">${t("wait")}</span><br />
-      <b>${number(queue.inFlight)}</b> <span class="quiet">${t("of {n}", { n: queue.concurrency })}</span></span>
+      <b>${number(queue.inFlight)}</b> <span class="quiet">${t("of {n}", { n: queue.effectiveConcurrency })}</span></span>
+    <span class="number only-wide"><b>${rate(queue.arrivalsPerSecond)}</b> <span class="quiet">/</span> <b>${rate(queue.deliveredPerSecond)}</b><br />
+      <span class="quiet">${queue.drainSeconds !== null ? t("empty in {time}", { time: duration(queue.drainSeconds * 1000) }) : queue.pending > 0 && t("does not shrink")}</span></span>
     <span class="wide">${h(Course, { points })}</span>
     <span class="wide">${h(Concurrency, { destination, queue, changed, seen })}</span>
     <span class="number only-wide">${duration(health.latencyMs.p95)}</span>
@@ -99,7 +101,7 @@ export function Page() {
           ? !found.error && h(Skeleton, { rows: 12 })
           : !items.length
             ? h(Empty, { title: t("No destination matches.") })
-            : html`<div class="pulse head" aria-hidden="true"><span>${t("Destination")}</span><span class="number">${t("Queue, in flight")}</span>
+            : html`<div class="pulse head" aria-hidden="true"><span>${t("Destination")}</span><span class="number">${t("Queue, in flight")}</span><span class="number">${t("In / out per second")}</span>
             <span class="legend"><span><i style=${{ "--tone": "var(--warn)" }} />${t("waiting")}</span><span><i style=${{ "--tone": "var(--accent)" }} />${t("in flight")}</span></span>
             <span>${t("Concurrency")}</span><span class="number">p95</span><span class="number">${t("Success")}</span></div>
           <ul>${items.map((/** @type {any} */ row) => h(Beat, { key: row.destination.id, row, points: courses.current.points[row.destination.id], changed, seen }))}</ul>

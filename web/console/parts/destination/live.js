@@ -1,6 +1,6 @@
 /** A destination now: its health, its queue, what holds it, and its deliveries as they end. */
 import { h, html, useEffect, useRef, useState } from "../../../vendor/preact.js";
-import { duration, percent } from "../../../shared/format.js";
+import { duration, percent, rate } from "../../../shared/format.js";
 import { number, t } from "../../../shared/i18n.js";
 import { paused } from "../../../shared/stream.js";
 import { Empty, Skeleton } from "../../../shared/ui/empty.js";
@@ -22,7 +22,9 @@ function Figures({ health }) {
   const { queue, latencyMs } = health;
   return html`<section class="figures" aria-label=${t("Now")}>
     ${h(Figure, { name: t("Waiting") }, number(queue.pending))}
-    ${h(Figure, { name: t("In flight") }, html`${number(queue.inFlight)} <span class="unit">/ ${number(queue.concurrency)}</span>`)}
+    ${h(Figure, { name: t("In flight") }, html`${number(queue.inFlight)} <span class="unit">/ ${number(queue.effectiveConcurrency)}${queue.effectiveConcurrency !== queue.concurrency && html` (${t("set: {n}", { n: number(queue.concurrency) })})`}</span>`)}
+    ${h(Figure, { name: t("Arrive, delivered") }, html`${rate(queue.arrivalsPerSecond)} <span class="unit">${rate(queue.deliveredPerSecond)} ${t("per second")}</span>`)}
+    ${h(Figure, { name: t("Empty in") }, html`${duration(queue.drainSeconds && queue.drainSeconds * 1000)} ${queue.pending > 0 && queue.drainSeconds === null && html`<span class="unit">${t("does not shrink")}</span>`}`)}
     ${h(Figure, { name: t("Oldest waits") }, queue.oldestPendingSeconds === null ? "–" : duration(queue.oldestPendingSeconds * 1000))}
     ${h(Figure, { name: t("Success, 5 minutes") }, percent(health.successRate))}
     ${h(Figure, { name: t("Latency p50, p95") }, html`${duration(latencyMs.p50)} <span class="unit">${duration(latencyMs.p95)}</span>`)}
