@@ -262,5 +262,6 @@ ROUTES = (
         handler=cancel,
         action=True,
         refusals=(404,),
+        withheld=("samples.body",),
     ),
 )

@@ -119,6 +119,7 @@ ROUTES = (
         body=OrderDraft,
         status=201,
         refusals=(404, 409),
+        withheld=("samples.body",),
         example=EXAMPLE,
     ),
     Route(
@@ -140,6 +141,7 @@ ROUTES = (
         body=OrderDraft,
         status=201,
         refusals=(404, 409),
+        withheld=("samples.body",),
         example=EXAMPLE,
     ),
 )

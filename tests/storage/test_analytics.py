@@ -229,7 +229,7 @@ def test_the_sum_of_many_is_that_of_adding_each() -> None:
         many = []
         for _ in range(number):
             a, b, c, d, e, *latency = (chance.randrange(9) for _ in range(29))
-            errors = chance.choice((None, [chance.randrange(9) for _ in range(13)]))
+            errors = chance.choice((None, [chance.randrange(9) for _ in ErrorCategory]))
             many.append(CounterSums(a, b, c, d, e, latency, errors))
         total = nothing()
         for each in many:

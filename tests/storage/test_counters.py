@@ -163,7 +163,7 @@ async def agree(world: World) -> None:
 
 @pytest.mark.parametrize("first", [1, 1_000])
 async def test_each_bucket_and_category_has_its_own_column(world: World, first: int) -> None:
-    latency, errors = list(range(first, first + 24)), list(range(101, 114))
+    latency, errors = list(range(first, first + 24)), [100 + int(each) for each in ErrorCategory]
     counts = minute(A, attempts=1, failed=2, retried=3, delivered=4, dead_lettered=5)
     counts.latency, counts.errors = latency, errors
     minutes = [counts, minute(B, latency=latency)]
@@ -177,6 +177,6 @@ async def test_each_bucket_and_category_has_its_own_column(world: World, first: 
     rows = {str(row["destination"]): row for row in await world.rows("destination_minutes")}
     assert [rows[A][f"latency_{bucket:02}"] for bucket in range(24)] == [2 * n for n in latency]
     assert [rows[B][f"latency_{bucket:02}"] for bucket in range(24)] == [2 * n for n in latency]
-    assert [rows[A][f"error_{code:02}"] for code in range(1, 14)] == [2 * n for n in errors]
+    assert [rows[A][f"error_{code:02}"] for code in ErrorCategory] == [2 * n for n in errors]
     names = ("attempts", "failed", "retried", "delivered", "dead_lettered")
     assert [rows[A][name] for name in names] == [2, 4, 6, 8, 10]

@@ -176,7 +176,7 @@ def minute(destination: str, **fields: Any) -> MinuteDelta:
         "retried": 0,
         "delivered": 0,
         "dead_lettered": 0,
-        "errors": [0] * 13,
+        "errors": [0] * len(ErrorCategory),
         "latency": [0] * 24,
         **fields,
     }
