@@ -40,6 +40,7 @@ from engine.replay.ports import JobStore, Named
 from engine.replay.views import selection_document
 
 MAX_UNFINISHED = 100  # jobs of an environment; each has its turn, so that more would only be slower
+MAX_UNFINISHED_CUSTOMER = 10  # of one customer's sessions: a slow job can last for months
 COUNTED_WITHIN_S = 2.0  # a dry run that is counted by then is answered with its counts
 LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between two looks at the count: ten within that time
 MAX_ORDERS = 1_000_000_000  # more than any destination has waiting
@@ -228,6 +229,8 @@ class ReplayCommands:
         async def command() -> ReplayJob:
             selection = await self._judged(environment, draft.selection(), own)
             account = selection.account
+            if own is not None:
+                await self._refuse_many(environment, own)
             customer = None
             if account is not None:
                 customer = await self._destinations.account_name(environment, account)
@@ -301,6 +304,14 @@ class ReplayCommands:
         return await self._store.get(job.environment, job.id) or job
 
     # --- what a selection names
+
+    async def _refuse_many(self, environment: int, own: SessionCustomer) -> None:
+        """Raise Refusal 409 if the customer's share of unfinished jobs is used up."""
+        most = MAX_UNFINISHED_CUSTOMER
+        jobs = await self._store.page(environment, tuple(UNFINISHED), own.account, None, most)
+        if len(jobs) >= most:
+            message = f"your account has at most {most} unfinished replay jobs: cancel one"
+            raise Refusal("conflict", message)
 
     async def _judged(
         self, environment: int, selection: ReplaySelection, own: SessionCustomer | None

@@ -9,6 +9,7 @@ import trio
 
 from engine.control import rules as control
 from engine.control.audit import Auditor, Principal
+from engine.control.replays import MAX_UNFINISHED_CUSTOMER
 from engine.model.quotas import CustomerTally
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
@@ -300,3 +301,25 @@ async def test_customers_are_listed_by_name_and_found_by_a_prefix(
         page = (await api("GET", f"/customers?prefix={prefix}")).json
         assert [each["customerExternalId"] for each in page["items"]] == expected
     assert (await (await session_of(house, api, "a"))("GET", "/customers")).status == 403
+
+
+async def test_a_customer_has_a_share_of_the_unfinished_jobs(house: ServiceHouse) -> None:
+    api = await house.caller(await house.tenant("acme"))
+    ada, bob = await session_of(house, api), await session_of(house, api, "bob")
+    own = {caller: (await add(caller)).json["id"] for caller in (ada, bob)}
+    for caller, target in own.items():  # a job that retries what waits there is PAUSED
+        assert (await caller("POST", f"/destinations/{target}/disable", {})).status == 200
+
+    async def job(caller: Caller, target: str) -> Any:
+        return await caller("POST", "/deliveries/retry", {"destinationId": target})
+
+    made = [await job(ada, own[ada]) for _ in range(MAX_UNFINISHED_CUSTOMER)]
+    assert {each.status for each in made} == {201}, made[0].body
+    refused = await job(ada, own[ada])
+    assert (refused.status, refused.code) == (409, "conflict")
+    assert "your account has at most 10 unfinished" in refused.json["message"]
+    assert (await job(bob, own[bob])).status == 201
+    assert (await job(api, own[ada])).status == 201
+    assert (await ada("POST", f"/replay-jobs/{made[0].json['id']}/cancel", {})).status == 200
+    again = await job(ada, own[ada])
+    assert again.status == 409, "the workspace's own job on the customer's destination counts"
