@@ -171,10 +171,9 @@ async def look_at_the_queue(connection: Connection) -> None:
     ids = [identity.event() for _ in range(1_000)]
     ways: dict[str, tuple[Any, ...]] = {"in order": (), "of one": (A,), "named": (ids,)}
     for way, also in ways.items():
-        for filters in ((), ("event_type",), ("error_category",), ("event_type", "customer")):
-            values = [
-                {"event_type": "t.1", "error_category": 3, "customer": "acme"}[f] for f in filters
-            ]
+        for filters in ((), ("event_types",), ("error_categories",), ("event_types", "customers")):
+            given = {"event_types": ["t.1"], "error_categories": [3], "customers": ["acme"]}
+            values = [given[name] for name in filters]
             for look_at in (LOOKED_THROUGH, COUNTED):
                 plan = await plan_of(
                     connection,

@@ -258,7 +258,7 @@ SIGNING = (
     mutant(
         "only the key before signs",
         "For a day after a rotation requests are signed by the former key alone.",
-        (Signer, "header", 'signature += b" " + other(signed)', "signature = other(signed)"),
+        (Signer, "_choose", "signs[0] if len(signs) == 1 else _by_all(signs)", "signs[-1]"),
         needs="rotate",
     ),
 )
