@@ -57,11 +57,13 @@ class SplitTable(Generic[T]):
         return part.pop(identifier)
 
     def found(self, identifiers: Iterable[str]) -> Iterator[tuple[str, T]]:
-        """Yield those of some ids that are here, with their values."""
-        for each in identifiers:
-            part = self._part(each)
-            if each in part:
-                yield each, part[each]
+        """Return those of some ids that are here, with their values. Read it before the table changes."""
+        parts = self._parts
+        if len(parts) == 1:  # most have one: a call for each id takes longer than all else
+            part = parts[0]
+            return ((each, part[each]) for each in identifiers if each in part)
+        located = ((each, parts[part_of(each)]) for each in identifiers)
+        return ((each, part[each]) for each, part in located if each in part)
 
     def ids(self) -> Iterator[str]:
         """Yield all ids that were here when their part was reached. The table may change meanwhile."""

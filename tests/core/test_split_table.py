@@ -57,3 +57,4 @@ def test_a_table_has_what_a_dict_has(changes: list[tuple[str, int | None]]) -> N
             assert table.get(identifier) == model.get(identifier)
             assert len(table) == len(model)
             assert {each: part[each] for part in table.parts() for each in part} == model
+            assert dict(table.found("abcdefgh")) == model

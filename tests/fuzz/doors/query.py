@@ -1,6 +1,7 @@
 """Query strings and cursors: any bytes are refused in words; a cursor opens its own list alone."""
 
 import json
+from urllib.parse import unquote_to_bytes
 
 from api.admission import AdmissionControl
 from api.budget import BodyBudget
@@ -29,6 +30,7 @@ LISTINGS = ("/destinations", "/events")
 LAST = "01890000-0000-7000-8000-000000000000"
 CURSOR = cursor_of("/events", 7, LAST)
 HOUSE = make_models()
+unquote_to_bytes(b"%00")  # makes its table of escapes, 1,520 lines that are of no one input
 
 
 class _Nowhere:
