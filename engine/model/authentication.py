@@ -40,10 +40,21 @@ def _user(value: str) -> str:
     return _printable(value)
 
 
+# The documents state as patterns what the two functions above judge in words.
+_PRINTABLE = Field(json_schema_extra={"pattern": r"^[^\x00-\x1f\x7f]+$"})
+_USER = Field(json_schema_extra={"pattern": r"^[^:\x00-\x1f\x7f]+$"})
 Secret = Annotated[
-    str, StringConstraints(min_length=1, max_length=SECRET_LENGTH), AfterValidator(_printable)
+    str,
+    StringConstraints(min_length=1, max_length=SECRET_LENGTH),
+    AfterValidator(_printable),
+    _PRINTABLE,
 ]
-Text = Annotated[str, StringConstraints(min_length=1, max_length=1_024), AfterValidator(_printable)]
+Text = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=1_024),
+    AfterValidator(_printable),
+    _PRINTABLE,
+]
 Pem = Annotated[str, StringConstraints(min_length=1, max_length=PEM_LENGTH)]
 Token = Annotated[
     str, StringConstraints(min_length=1, max_length=TOKEN_LENGTH, pattern="^[!-~]+$")
@@ -56,7 +67,7 @@ class BasicAuthentication(BaseModel):
     model_config = DOCUMENT
     kind: Literal["BASIC"]
     username: Annotated[
-        str, StringConstraints(min_length=1, max_length=1_024), AfterValidator(_user)
+        str, StringConstraints(min_length=1, max_length=1_024), AfterValidator(_user), _USER
     ]
     password: Secret
 

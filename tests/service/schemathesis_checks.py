@@ -21,6 +21,10 @@ BEYOND_SCHEMAS = [
         r"must be a whole number",
     ),  # to JSON Schema 60.0 is one; here it has no fraction to drop
     (r"url", r".*"),  # what a URL is: its host, its port, its path
+    (r"authentication\.tokenUrl", r".*"),  # the same
+    (r"authentication\.(certificate|privateKey)", r".*"),  # what PEM holds; that both are a pair
+    (r"authentication\..*", r"the mask stands for no stored value|requests go elsewhere now: .*"),
+    (r"authentication", r"MTLS needs a URL .*|sets the header Authorization: .*"),
     (r"branding\.(logo|support)Url", r".*"),  # the same, of https
     (r"allowedOrigins.*", r".*"),  # what an origin is; each once
     (r"headers.*", r".*"),  # reserved names, their total size, masks
@@ -32,6 +36,9 @@ BEYOND_SCHEMAS = [
     (r"graceSeconds", r"no secret is replaced: .*"),
     (r"destinationId", r"the destination is not of this template"),
     (r"eventId", r"is given beside event"),
+    # What the mode of a replay takes, and needs, of its selection.
+    (r"statuses|deliveryIds", r"is not for the mode MISSING: .*"),
+    (r"destinationId", r"is required with the mode MISSING"),
     (r"(rule\.)?filter", r".*"),  # the language of filters
     (r"schema.*|example.*", r".*"),  # JSON Schema within a document
     (r"(event\.)?eventType", r"types that begin with angarium\. are the service's own"),
