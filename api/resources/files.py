@@ -67,6 +67,13 @@ FORM = {
     },
 }
 
+CONTENT = {
+    "type": "string",
+    "minLength": 1,
+    "description": "The file's bytes, as they are.",
+    "example": "...",
+}
+
 
 class FileQuery(PageQuery):
     """Filters of files."""
@@ -195,7 +202,7 @@ ROUTES = (
         streams=True,
         ingestion=True,
         content_types=(JSON, MULTIPART, ANY_TYPE),
-        body_schemas={MULTIPART: FORM},
+        body_schemas={MULTIPART: FORM, ANY_TYPE: CONTENT},
         body_bytes=FILE_BYTES + OVERHEAD_BYTES,
         status=202,
         keyed=True,
