@@ -112,7 +112,7 @@ def test_an_answer_is_text_whatever_it_holds(window: Window, town: Town) -> None
     town.destination("Markup", "/markup", ["markup.*"], delivery={"retrySchedule": []})
     (event,) = town.house.post("1", kind="markup.sent")
     page = window.open(f"/events/{event}")
-    page.locator("tbody a.opener").click()
+    page.locator("tbody a.opener", has_text="Markup").click()
     expect(page.locator("pre.payload", has_text=MARKUP).first).to_be_visible()
     expect(page.locator("main img")).to_have_count(0)
 
