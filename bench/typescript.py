@@ -4,7 +4,6 @@ Run `python -m bench.typescript`. It ends with 1 below its bar, and with 2 witho
 """
 
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,12 +11,11 @@ from pathlib import Path
 
 from bench.checks import require
 from bench.service import Service
-from tests.browser import check
+from deploy.typescript import compiled
 
 EVENTS = 40_000
 ROUNDS = 3
 BAR = 5_000  # events a second of one core of the client
-PROJECT = Path(__file__).parents[1] / "clients" / "typescript"
 PROGRAM = """
 import { pathToFileURL } from "node:url";
 const [module, url, key, count] = process.argv.slice(2);
@@ -41,15 +39,11 @@ console.log(JSON.stringify({ accepted: report.accepted, wall, cpu: (user + syste
 
 def main() -> int:
     """Return the exit code."""
-    npm = shutil.which("npm")
-    if npm is None or not (check.installed() or check.install(npm)):
-        sys.stderr.write("node or npm is not installed: apt-get install npm\n")
-        return 2
     best = 0.0
     with tempfile.TemporaryDirectory() as folder, Service() as service:
-        compiler = check.TOOLS / "node_modules" / ".bin" / "tsc"
-        subprocess.run([compiler, "-p", PROJECT, "--outDir", folder], check=True)
-        shutil.copy(PROJECT / "package.json", folder)
+        if not compiled(Path(folder)):
+            sys.stderr.write("node or npm is not installed: apt-get install npm\n")
+            return 2
         program = Path(folder) / "program.mjs"
         program.write_text(PROGRAM)
         for _ in range(ROUNDS):

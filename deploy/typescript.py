@@ -8,26 +8,37 @@ from pathlib import Path
 from tests.browser import check
 
 PROJECT = Path(__file__).parents[1] / "clients" / "typescript"
+COMPILER = check.TOOLS / "node_modules" / ".bin" / "tsc"
+
+
+def compiled(target: Path) -> bool:
+    """Compile the client into a folder. Returns False without node and npm, which bring the compiler."""
+    npm = shutil.which("npm")
+    if shutil.which("node") is None or not (check.installed() or (npm and check.install(npm))):
+        return False
+    # The programs and their arguments are ours.
+    subprocess.run([COMPILER, "-p", PROJECT, "--outDir", target], check=True)  # noqa: S603
+    shutil.copy(PROJECT / "package.json", target)
+    return True
 
 
 def pack(folder: Path) -> int:
     """Write the package into a folder. Returns the exit code; without npm the package is left out."""
-    npm = shutil.which("npm")
-    if npm is None or not (check.installed() or check.install(npm)):
+    npm, made = shutil.which("npm"), PROJECT / "dist"
+    shutil.rmtree(made, ignore_errors=True)
+    if npm is None or not compiled(made):
         sys.stderr.write("The TypeScript client is left out: it needs npm.\n")
         return 0
-    shutil.rmtree(PROJECT / "dist", ignore_errors=True)
-    compiler = check.TOOLS / "node_modules" / ".bin" / "tsc"
-    target = folder.resolve()
-    commands: list[list[str | Path]] = [
-        [compiler, "-p", PROJECT],
-        [npm, "pack", PROJECT, "--silent", "--pack-destination", target],
+    (made / "package.json").unlink()
+    packing: list[str | Path] = [
+        npm,
+        "pack",
+        PROJECT,
+        "--silent",
+        "--pack-destination",
+        folder.resolve(),
     ]
-    for command in commands:
-        # The commands are those above, and nothing of them comes from outside.
-        if code := subprocess.run(command).returncode:  # noqa: S603
-            return code
-    return 0
+    return subprocess.run(packing).returncode  # noqa: S603 - as above
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Methods:
     def module(self, group: str, about: str, operations: Sequence[Operation]) -> str:
         """Return the module of a group's plain methods."""
         methods = [
-            text for operation in operations if not _by_hand(operation) for text in self._of(operation)
+            text for operation in operations if not by_hand(operation) for text in self._of(operation)
         ]  # fmt: skip
         head = f"class {self.class_of(group)}(AsyncResource):\n{docstring(about, 4)}\n"
         text = head + "\n".join(methods)
@@ -224,7 +224,8 @@ def words_of(operations: Sequence[Operation]) -> set[str]:
     return {name for each in operations for part in parts_of(each) for name in names_within(part)}
 
 
-def _by_hand(operation: Operation) -> bool:
+def by_hand(operation: Operation) -> bool:
+    """Return True if a method of an operation is written by hand."""
     assert operation.route.client is not None
     return operation.route.client.by_hand
 

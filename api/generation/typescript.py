@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from api.generation.client import made_types, operations
-from api.generation.methods import Operation, parts_of
+from api.generation.methods import Operation, by_hand, parts_of, path_names
 from api.generation.text import MADE as PYTHON_MADE
 from api.generation.types import Schema, Types, name_of, names_within
 from api.openapi.prose import TAGS
@@ -137,7 +137,7 @@ def _resources(types: Types, found: Sequence[Operation]) -> str:
 def _used(types: Types, found: Sequence[Operation]) -> set[str]:
     used: set[str] = set()
     for operation in found:
-        if _by_hand(operation):
+        if by_hand(operation):
             continue
         item = types.item_of(operation.answer) if operation.answer else None
         used.update(names_within(operation.answer if item is None else item))
@@ -160,16 +160,12 @@ def attribute(name: str) -> str:
 
 def _class(types: Types, group: str, found: Sequence[Operation]) -> str:
     methods = [
-        text for operation in found if not _by_hand(operation) for text in _methods(types, operation)
+        text for operation in found if not by_hand(operation) for text in _methods(types, operation)
     ]  # fmt: skip
     told = _comment(TAGS[found[0].route.tag], 0)
     return (
         f"{told}export class {class_name(group)} extends Resource {{\n" + "\n".join(methods) + "}\n"
     )
-
-
-def _by_hand(operation: Operation) -> bool:
-    return operation.route.client is None or operation.route.client.by_hand
 
 
 def _methods(types: Types, operation: Operation) -> list[str]:
@@ -246,12 +242,7 @@ def _parameter(schema: Schema) -> str:
 
 
 def _names(operation: Operation) -> list[str]:
-    found = []
-    for before, name in re.findall(r"/([^/]+)/{(\w+)}", operation.route.path):
-        noun = {"audit-logs": "entry", "deliveries": "delivery"}.get(before)
-        noun = noun or before.rpartition("-")[2].removesuffix("s")
-        found.append(f"{noun}Id" if name == "id" else name)
-    return found
+    return [attribute(name) for name in path_names(operation)]
 
 
 def _paths(operation: Operation) -> list[str]:

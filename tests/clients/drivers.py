@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -16,11 +15,9 @@ import trio
 
 import angarium
 from angarium.retry import RetryPolicy
-from tests.browser import check
+from deploy.typescript import compiled
 
 HERE = Path(__file__).parent
-PROJECT = HERE.parents[1] / "clients" / "typescript"
-COMPILER = check.TOOLS / "node_modules" / ".bin" / "tsc"
 RENAMED = {"from": "since", "to": "until"}
 TOOLS = "the TypeScript client's tests need node and npm. On Debian and Ubuntu: apt install npm"
 
@@ -120,13 +117,10 @@ class NodeDriver:
 
 def built(target: Path) -> Path:
     """Build the TypeScript client; return its main module. Without node it skips, or fails in CI."""
-    npm = shutil.which("npm")
-    if shutil.which("node") is None or not (check.installed() or (npm and check.install(npm))):
+    if not compiled(target):
         if os.environ.get("CI"):
             pytest.fail(TOOLS)
         pytest.skip(TOOLS)
-    subprocess.run([COMPILER, "-p", PROJECT, "--outDir", target], check=True)
-    shutil.copy(PROJECT / "package.json", target)
     return target / "index.js"
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import trio
 
+from deploy.typescript import COMPILER, PROJECT
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
-from tests.clients.drivers import COMPILER, PROJECT, Driver, Open, built, node_driver, python_driver
+from tests.clients.drivers import Driver, Open, built, node_driver, python_driver
 from tests.service.conftest import house, receiver, tenant
 from tests.service.house import ServiceHouse
 from tests.service.receiver import Receiver
