@@ -5,6 +5,7 @@ client went away is nobody's business.
 """
 
 import os
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -261,16 +262,25 @@ def a_destination(url: str, **changes: object) -> Destination:
     return Destination(**(fields | changes))  # type: ignore[arg-type]  # fields of a destination
 
 
-def open_descriptors() -> dict[str, str]:
-    """What this process has open that the wire may open: sockets and selectors, by descriptor.
+def open_descriptors() -> dict[int, str]:
+    """What this process has open that the wire may open: selectors and TCP sockets, by descriptor.
 
-    Not files: a thread that reads /etc/hosts for a look-up nobody waits for any more holds one a moment.
+    Nothing else: a thread whose look-up nobody waits for any more opens /etc/hosts, and sockets to
+    ask name servers, whenever it comes to it.
     """
     held = {}
-    for number in os.listdir("/proc/self/fd"):
-        with suppress(FileNotFoundError):  # the one that lists them
-            held[number] = os.readlink(f"/proc/self/fd/{number}")
-    return {number: what for number, what in held.items() if not what.startswith("/")}
+    for number in map(int, os.listdir("/proc/self/fd")):
+        with suppress(OSError):  # the one that lists them, and what a thread closed meanwhile
+            what = os.readlink(f"/proc/self/fd/{number}")
+            if what == "anon_inode:[eventpoll]" or (what.startswith("socket:") and _is_tcp(number)):
+                held[number] = what
+    return held
+
+
+def _is_tcp(descriptor: int) -> bool:
+    with socket.socket(fileno=os.dup(descriptor)) as found:
+        internet = found.family in (socket.AF_INET, socket.AF_INET6)
+        return internet and found.type == socket.SOCK_STREAM
 
 
 @asynccontextmanager
@@ -304,7 +314,7 @@ async def open_street(
     finally:
         reactor.shut()
     assert errors == []
-    assert open_descriptors().items() <= before.items()
+    assert dict(open_descriptors().items() - before.items()) == {}
 
 
 async def until(condition: Callable[[], object]) -> None:
