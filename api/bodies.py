@@ -10,12 +10,17 @@ from typing import Any, NoReturn
 from api.refusals import too_large
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
-from engine.model.json_members import MAX_DEPTH, deepest, storable
+from engine.model.json_members import MAX_DEPTH, containers_and_commas, deepest, storable
 
 # Values that are looked at to say where a character stands that cannot be stored: some 2 ms. That it is
 # there is known from the text, which can hold a hundred thousand values.
 LOOKED_AT = 5_000
 BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of it
+# Of one body. A decoded container costs every reader, and the garbage collector, ten times as much as its
+# text: 87,000 containers hold the loop for 100 ms, and 10,000 for 5 ms. The example of an event in a
+# preview or in a tool's call is the largest of what bodies hold.
+MAX_CONTAINERS = 10_000
+MAX_VALUES = 20_000
 
 
 async def counted(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
@@ -45,6 +50,12 @@ def read_object(body: bytes) -> dict[str, Any]:
         ) from None
     if deepest(body) > MAX_DEPTH:
         raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
+    containers, commas = containers_and_commas(body)
+    if containers > MAX_CONTAINERS:
+        message = f"the body has more than {MAX_CONTAINERS} objects and lists"
+        raise Refusal("invalid_request", message)
+    if commas >= MAX_VALUES:
+        raise Refusal("invalid_request", f"the body has more than {MAX_VALUES} values")
     try:
         document = json.loads(
             text, object_pairs_hook=_unique, parse_constant=_not_json, parse_float=_finite

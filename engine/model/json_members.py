@@ -12,6 +12,7 @@ from itertools import accumulate
 MAX_DEPTH = 64  # nested containers, the outermost counted
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
+_NO_COUNTED = bytes(set(range(256)) - set(b'"[{,'))
 _STEPS = bytes.maketrans(b"[]", b"\x01\xff")  # of the depth: 1 and -1, as signed bytes
 # The escape of a lone surrogate, in text whose escaped backslashes are hidden: a high one that no low one
 # follows, or a low one that follows no high one.
@@ -27,17 +28,31 @@ _SPACES = re.compile(rb"[ \t\r\n]*")
 def deepest(body: bytes) -> int:
     """Return the number of containers nested at the deepest place. A malformed text gives any number,
     in no more steps."""
-    if b"\\" in body:
-        body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    found = body.translate(_BRACKETS, _NO_BRACKETS)
-    # Two quotes without a bracket between them do not matter for the text behind them.
-    if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
-        found = b"".join(found.split(b'"')[::2])
+    found = _outside_strings(body, _NO_BRACKETS).translate(_BRACKETS)
     if not found:
         return 0
     # The deepest containers hold no others: without such containers the depth is one less.
     outer = found.replace(b"[]", b"").translate(_STEPS)
     return 1 + max(accumulate(memoryview(outer).cast("b")), default=0)
+
+
+def containers_and_commas(body: bytes) -> tuple[int, int]:
+    """Return how many containers and how many commas a text has outside of its strings. A well-formed
+    text has no more values than both together and one."""
+    found = _outside_strings(body, _NO_COUNTED)
+    commas = found.count(b",")
+    return len(found) - commas, commas
+
+
+def _outside_strings(body: bytes, dropped: bytes) -> bytes:
+    """Return the text without its strings and without the bytes of `dropped`, which keeps quotes."""
+    if b"\\" in body:
+        body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    found = body.translate(None, dropped)
+    # Two quotes with nothing kept between them do not matter for the text behind them.
+    if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
+        found = b"".join(found.split(b'"')[::2])
+    return found
 
 
 def quotes(body: bytes) -> int:

@@ -17,9 +17,6 @@ from engine.schemas.compiled import CompiledSchema, bound_compiling
 
 log = structlog.get_logger("angarium.schemas")
 COMPILED_BYTES = 8 << 20  # of the texts of schemas that stay compiled
-# A stored schema may exceed the bound on patterns so many times, since it may be older than the bound.
-# Its first event takes 0.2 s at worst, which harms less than events that nothing checks.
-STORED_TIMES = 10
 
 
 class SchemaCheck:
@@ -76,11 +73,12 @@ class SchemaCompiler:
         schema = check.schema
         try:
             document = json.loads(schema.document)
-            bound_compiling(document, STORED_TIMES, pause)
+            bound_compiling(document, pause)
             compiled = CompiledSchema(document, schema.weight, pause)
         except Refusal as refusal:
             # It was compiled when it was made, so another version of the library refuses it, or a newer
-            # bound. To refuse the tenant's events would do more harm than to accept them unchecked.
+            # bound. Compiling is one call, which would hold the loop for every tenant, each time that it
+            # is compiled anew. To refuse the events would lose those that nobody sends again.
             log.exception(
                 "schema.unusable",
                 schema=schema.id,

@@ -73,7 +73,7 @@ def judged(schema: Any, pause: Callable[[], None] = no_pause) -> tuple["Compiled
         dialect = schema.get("$schema", DIALECT)
         if not isinstance(dialect, str) or dialect.removesuffix("#") != DIALECT:
             raise invalid("schema.$schema", f"must be {DIALECT}")
-    bound_compiling(schema, 1, pause)
+    bound_compiling(schema, pause)
     _meet_meta_schema(schema)
     pause()
     steps = Steps(pause)
@@ -82,19 +82,19 @@ def judged(schema: Any, pause: Callable[[], None] = no_pause) -> tuple["Compiled
     return CompiledSchema(schema, weight, pause), weight
 
 
-def bound_compiling(schema: Any, times: int = 1, pause: Callable[[], None] = no_pause) -> None:
+def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
     """Raise Refusal 400 for a schema that takes long to compile, or to hold to the meta-schema.
 
-    `times`: how often the bound of its patterns may be exceeded. `pause` is called between the steps.
+    `pause` is called between the steps.
     """
     total, steps = 0, Steps(pause)
     for pattern in patterns_of(schema):
         steps.spend(1 + len(pattern))
         size = compiling_size(pattern)
         total += size
-        if size > times * PATTERN_SIZE:
+        if size > PATTERN_SIZE:
             raise invalid("schema", f"a pattern takes too long to compile: {pattern[:80]}")
-        if total > times * PATTERNS_SIZE:
+        if total > PATTERNS_SIZE:
             raise invalid(
                 "schema",
                 "its patterns take too long to compile together: have fewer, or let them begin with ^",

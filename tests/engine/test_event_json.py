@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from engine.ingest.event_json import check_type, read_batch, read_event
 from engine.model.errors import Refusal
-from engine.model.json_members import deepest, names, portions, quotes, tile, without_surrogates
+from engine.model.json_members import (
+    containers_and_commas,
+    deepest,
+    names,
+    portions,
+    quotes,
+    tile,
+    without_surrogates,
+)
 from tests.fuzz.dearest import counted
 
 
@@ -183,6 +191,18 @@ def test_depth_is_counted_as_nested_containers(value: object) -> None:
         return 0
 
     assert deepest(json.dumps(value).encode()) == depth(value)
+
+
+@given(JSON)
+def test_containers_and_commas_are_counted_outside_of_strings(value: object) -> None:
+    def counted(part: object) -> tuple[int, int]:
+        if not isinstance(part, dict | list):
+            return 0, 0
+        inner = [counted(each) for each in (part.values() if isinstance(part, dict) else part)]
+        commas = max(0, len(inner) - 1) + sum(commas for _, commas in inner)
+        return 1 + sum(containers for containers, _ in inner), commas
+
+    assert containers_and_commas(json.dumps(value).encode()) == counted(value)
 
 
 def test_only_lone_surrogates_are_replaced_and_lengths_stay() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import trio
 
+from api.bodies import MAX_CONTAINERS, MAX_VALUES
 from api.routes import Route
 from api.table import ROUTES
 from tests.api.house import Caller, Response
@@ -100,6 +101,20 @@ async def test_the_book_of_malformed_requests(house: ServiceHouse, api: Caller) 
         await book.ask(line, {} if line.startswith("P") else None, expected)
     assert book.wrong == [], "\n" + "\n".join(book.wrong)
     assert book.asked >= AT_LEAST
+
+
+async def test_every_route_refuses_a_body_of_very_many_values(api: Caller) -> None:
+    """The decoder, the garbage collector and each reader pay for a value, not for its bytes."""
+    objects = b'{"a": [' + b"{}," * MAX_CONTAINERS + b"{}]}"
+    values = b'{"a": [' + b"0," * MAX_VALUES + b"0]}"
+    for route in TAKING:
+        if route.handler is None:
+            continue  # its decoder makes no objects of a payload
+        method, _, target = syntax_path(route).partition(" ")
+        for body, what in ((objects, "objects and lists"), (values, "values")):
+            told = await api(method, target, body=body)
+            assert (told.status, told.json["code"]) == (400, "invalid_request"), route.name
+            assert told.json["message"].endswith(what), (route.name, told.json["message"])
 
 
 async def _said_to(house: ServiceHouse, data: bytes) -> bytes:
