@@ -307,7 +307,9 @@ async def test_a_customer_has_a_share_of_the_unfinished_jobs(house: ServiceHouse
     api = await house.caller(await house.tenant("acme"))
     ada, bob = await session_of(house, api), await session_of(house, api, "bob")
     own = {caller: (await add(caller)).json["id"] for caller in (ada, bob)}
-    for caller, target in own.items():  # a job that retries what waits there is PAUSED
+    for caller, target in own.items():  # a job that retries what waits there does not end
+        assert (await rule(caller, target)).status == 201
+        await post(api, "order.paid", customerExternalId="ada" if caller is ada else "bob")
         assert (await caller("POST", f"/destinations/{target}/disable", {})).status == 200
 
     async def job(caller: Caller, target: str) -> Any:
@@ -315,6 +317,9 @@ async def test_a_customer_has_a_share_of_the_unfinished_jobs(house: ServiceHouse
 
     made = [await job(ada, own[ada]) for _ in range(MAX_UNFINISHED_CUSTOMER)]
     assert {each.status for each in made} == {201}, made[0].body
+    for each in made:
+        path = f"/replay-jobs/{each.json['id']}"
+        await house.until(ada, path, lambda found: found["status"] == "PAUSED")
     refused = await job(ada, own[ada])
     assert (refused.status, refused.code) == (409, "conflict")
     assert "your account has at most 10 unfinished" in refused.json["message"]
