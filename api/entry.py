@@ -18,7 +18,7 @@ from api.routes import Embed, Route
 from api.services import Services
 from engine.core.vocabulary import Environment
 from engine.model.errors import Refusal
-from engine.model.workspace_settings import WorkspaceSettings
+from engine.model.quotas import WorkspaceSettings
 
 ENTRY = "entry"  # of a scope's `state`: how the door let the request in
 Fields = Sequence[tuple[bytes, bytes]]  # of a head, names in lower case

@@ -9,7 +9,7 @@ from typing import Any
 from api.call import Answer
 from api.routes import Route
 from engine.model.errors import Detail, Refusal
-from engine.model.workspace_settings import Ability, WorkspaceSettings
+from engine.model.quotas import Ability, WorkspaceSettings
 
 
 def check_route(route: Route, settings: WorkspaceSettings) -> None:

@@ -13,7 +13,7 @@ from api.queries import Query
 from api.services import Services
 from api.shares import Share
 from engine.core.vocabulary import Scope
-from engine.model.workspace_settings import Ability
+from engine.model.quotas import Ability
 
 JSON = "application/json"
 ANY_TYPE = "*/*"

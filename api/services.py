@@ -31,14 +31,11 @@ from engine.control.schemas import SchemaCommands
 from engine.control.sessions import SessionCommands
 from engine.control.transforms import TransformCommands
 from engine.control.workspace_settings import SettingsCommands
-from engine.files.depot import Depot
-from engine.files.library import FileLibrary
+from engine.files.depot import Depot, FileLibrary
 from engine.files.urls import FileUrls
 from engine.filters.failures import FilterFailures
 from engine.ingest.uploads import Uploads
-from engine.log.dead_letters import DeadLetterLog
-from engine.log.delivery_log import DeliveryLog, EventLog
-from engine.log.finding import EventFinder
+from engine.log.delivery_log import DeadLetterLog, DeliveryLog, EventFinder, EventLog
 from engine.log.observability import AnalyticsStore, AuditLog, EnvironmentCounters, Troubles
 from engine.log.queues import QueueLog
 from engine.model.read_models import Models

@@ -12,10 +12,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from engine.core.destination import MOST_CONCURRENCY
-from engine.model.addresses import Bound, check_peers, host_and_port, is_host
 from engine.model.egress_proxy import ProxyUrl
 from engine.model.hops import MOST as MOST_HOPS
-from engine.model.workers import Workers
+from engine.model.setting_values import Bound, Workers, check_peers, host_and_port, is_host
 
 PREFIX = "ANGARIUM_"
 KIB = 1024

@@ -147,9 +147,7 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.nodes",
         "engine.settings",
         "engine.model.instants",
-        "engine.log.dead_letters",
         "engine.log.delivery_log",
-        "engine.log.finding",
         "engine.log.queues",
         "engine.files.ports",
         "engine.model.file_records",
@@ -162,7 +160,6 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.model.configuration",
         "engine.control.ports",
         "engine.model.headers",
-        "engine.model.workspace_settings",
     )
     found = [
         f"{name_of(path)} imports {name}"

@@ -12,12 +12,12 @@ import trio
 
 from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
-from api.composition.collecting import collect_in_small_lots
 from api.composition.control import ControlParts
 from api.composition.doorway import door_of
 from api.composition.foundation import WorkerNode
 from api.composition.groups import ALWAYS, child
 from api.composition.operations import operate
+from api.composition.process_limits import collect_in_small_lots
 from api.composition.standby import Standby
 from api.door.front import FrontDoor
 from api.door.tls import watch

@@ -1,36 +1,97 @@
 """The configuring side of the composition: commands, read models, keys, and what keeps them current."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+import structlog
 import trio
 
 from api.composition.delivery import DeliveryParts
-from api.composition.foundation import WorkerNode
-from api.composition.keyring import Keyring
-from api.composition.routing import routing_of
+from api.composition.foundation import Foundation, WorkerNode
+from engine.control.audit import Principal
 from engine.control.commands import CommandQueue
 from engine.control.console import ENDED, ConsoleTokens
 from engine.control.console import PURPOSE as CONSOLE
+from engine.control.console import TTL_S as CONSOLE_TTL_S
 from engine.control.customers import QuotaCheck
+from engine.control.destinations import DestinationCommands
 from engine.control.keys import KeyCommands
 from engine.control.last_use import LastUse
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
-from engine.control.sessions import PURPOSE, SessionTokens
+from engine.control.rules import RuleCommands
+from engine.control.sessions import PURPOSE, TTL_MOST_S, SessionTokens
+from engine.control.sessions import PURPOSE as SESSIONS
 from engine.control.writer import ConfigurationWriter
 from engine.core.destination import Destination
+from engine.files.urls import PURPOSE as FILE_URLS
 from engine.model.errors import Refusal
+from engine.model.hops import PURPOSE as HOPS
+from engine.ports import StoreAwayError
 from engine.runtime.freshness import Freshness
 from engine.settings import Settings
 from storage.audit.changes import Change, Changes
 from storage.database.bridge import Bridge
 from storage.database.errors import StoreError
 from storage.embedded.server import EmbeddedServer
+from storage.encryption import master_keys
 from storage.encryption.master_keys import KIND as MASTER_KEY
-from storage.encryption.secretbox import SecretBox
+from storage.encryption.secretbox import SecretBox, SecretBoxError
 from storage.log.partitions import Range
 from storage.log.summarising import Summarising
 from storage.retention.housekeeping import Housekeeping
+
+log = structlog.get_logger("angarium.storage")
+
+
+class Keyring:
+    """Owner of the box of a server, and of what is derived from it."""
+
+    def __init__(
+        self,
+        base: DeliveryParts,
+        box: SecretBox,
+        tokens: SessionTokens,
+        console: ConsoleTokens,
+        loader: Loader,
+    ) -> None:
+        self._base = base
+        self._tokens = tokens
+        self._console = console
+        self._loader = loader
+        self._box = box
+        self._limit = trio.CapacityLimiter(1)
+        self.changed = trio.Event()  # renewed whenever the keys were read
+        self._signed_for_s = max(CONSOLE_TTL_S, TTL_MOST_S, base.settings.file_url_lifetime)
+
+    @property
+    def ids(self) -> tuple[bytes, ...]:
+        """The ids of the keys, the one that seals first."""
+        return self._box.ids
+
+    async def refresh(self) -> None:
+        """Take the keys as they are now, and tell the database. Raises StoreError. Keys that cannot be
+        read change nothing: what is here opens what it did."""
+        base, box = self._base, self._box
+        try:
+            if await trio.to_thread.run_sync(box.reread, limiter=self._limit):
+                log.info("master_key.changed", first=box.ids[0].hex(), keys=len(box.ids))
+        except SecretBoxError as error:
+            log.warning("master_key.unreadable", error=str(error))
+        self._tokens.keys.use(box.derived(SESSIONS))
+        self._console.keys.use(box.derived(CONSOLE))
+        base.hops.use(box.derived(HOPS))
+        base.carrying.urls.keys.use(box.derived(FILE_URLS))
+        await master_keys.tell(
+            base.bridge.pool, base.ownership.process, box.ids, self._signed_for_s
+        )
+        self.changed.set()
+        self.changed = trio.Event()
+
+    async def reload(self) -> None:
+        """Read everything anew: what was written meanwhile may be sealed with a new key."""
+        await self.refresh()
+        await self._loader.load()
 
 
 class ControlParts(DeliveryParts):
@@ -104,3 +165,41 @@ class ControlParts(DeliveryParts):
 
     def _covered(self, covered: Range) -> None:
         self.identity.limit(covered.ceiling_ms)
+
+
+SWEPT = 1_000  # archived destinations of one start; the next start sweeps further ones
+
+
+def routing_of(
+    base: Foundation, writer: ConfigurationWriter, quotas: QuotaCheck
+) -> tuple[DestinationCommands, RuleCommands]:
+    """Return the commands on destinations and on rules."""
+    tables = base.tables
+    rules = RuleCommands(tables.rules, tables.destinations, writer, base.plans, quotas)
+    destinations = DestinationCommands(
+        tables.destinations,
+        writer,
+        base.plans,
+        quotas,
+        base.catalog,
+        rules,
+        disabled=base.announcer.disabled,
+        objection=base.wire.host_check.objection,
+    )
+    base.background.spawn(_sweep, base, rules)
+    return destinations, rules
+
+
+async def _sweep(base: Foundation, rules: RuleCommands) -> None:
+    """Remove the rules that archived destinations still have: a server was killed before it did."""
+    with suppress(StoreAwayError, Refusal):
+        for number, destination in await base.tables.rules.left_behind(SWEPT):
+            environment = base.models.environments.get(number)
+            if environment is not None:
+                actor = Principal(
+                    kind="SYSTEM",
+                    id="archived-destination",
+                    workspace=environment.workspace,
+                    environment=number,
+                )
+                await rules.remove_all_of(actor, number, destination)

@@ -32,8 +32,7 @@ from engine.routing.judge import EventJudge
 from storage.audit.log import PostgresAudit
 from storage.backlog.queues import PostgresQueues
 from storage.configuration.customers import Accounts
-from storage.counters.analytics import PostgresAnalytics
-from storage.counters.environments import PostgresEnvironmentCounters
+from storage.counters.analytics import PostgresAnalytics, PostgresEnvironmentCounters
 from storage.counters.hours import Rollup
 from storage.database.profiles import LOG, LOG_READERS, SEARCH, SEARCHERS
 from storage.dead_letters.listing import PostgresDeadLetterLog
@@ -43,8 +42,7 @@ from storage.log.events import PostgresEvents
 from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
 from storage.replays.jobs import PostgresJobs
-from storage.retention.customer_erasures import CustomerErasureRows
-from storage.retention.erasing import PostgresErasure
+from storage.retention.erasing import CustomerErasureRows, PostgresErasure
 
 
 def services_of(

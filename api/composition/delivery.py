@@ -3,10 +3,9 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from api.composition.carrying import Carrying
-from api.composition.filing import Filing
+from api.composition.carrying import Carrying, Filing
 from api.composition.foundation import Foundation, WorkerNode
-from api.composition.sharing import Sharing
+from api.shares import shares_of
 from engine.actors.attempts import Attempts
 from engine.actors.decisions import machine_class
 from engine.actors.directory import Directory
@@ -25,8 +24,10 @@ from engine.recording.recorder import Recorder
 from engine.recording.settled_replays import SettledReplays
 from engine.replay.runner import ReplayRunner
 from engine.routing.backfill import DestinationRoutes
+from engine.runtime.pressure import Pressure
 from engine.runtime.wake import Wake
 from engine.settings import Settings
+from engine.wire.client import WireClient
 from storage.backlog.reading import BACKLOG, BACKLOG_READERS, PostgresBacklog
 from storage.database.bridge import Bridge
 from storage.database.profiles import INTAKE, SETTLE
@@ -37,6 +38,26 @@ from storage.intake.large import PostgresLargeIntake
 from storage.intake.store import PostgresIntake
 from storage.recording.settle import PostgresSettle
 from storage.replays.running import READERS, REPLAYING, PostgresReplays
+
+
+class Sharing:
+    """The shares of the control plane, and the pressure on all shares."""
+
+    def __init__(self, settings: Settings, client: WireClient, directory: Directory) -> None:
+        wire = client.wiring
+        control = self.control = shares_of(settings)
+        self.pressure = Pressure(
+            {
+                "attempts": lambda: directory.attempts.waiting,
+                "descriptors": lambda: wire.descriptors.waiting,
+                "openings": lambda: wire.openings.waiting,
+                "handshakes": lambda: wire.handshakes.waiting,
+                "names": lambda: wire.resolver.waiting,
+                "control reads": lambda: control.reads.statistics().waiting,
+                "control writes": lambda: control.writes.statistics().waiting,
+                "control outward": lambda: control.outward.statistics().waiting,
+            }
+        )
 
 
 class DeliveryParts(Foundation):

@@ -18,7 +18,7 @@ from engine.control.console import session_reader
 from engine.ingest.ingest import Ingest
 from engine.ingest.uploads import Uploads
 from engine.submission.key_lookup import KeyLookup
-from engine.submission.routing_log import logged
+from engine.submission.submission import logged
 from storage.intake.store import PostgresClaims
 
 

@@ -20,8 +20,8 @@ from engine.model.hops import Hops
 from engine.model.identity import Identity
 from engine.model.read_models import Models
 from engine.nodes.parts import WHOLE, WorkerPart
+from engine.peers.acceptor import LocalLinks
 from engine.peers.handshake import PURPOSE as LINK_KEYS
-from engine.peers.local import LocalLinks
 from engine.plans.file import plans_of
 from engine.plans.plans import Plans
 from engine.recording.announcer import Announcer

@@ -28,7 +28,7 @@ from api import logs
 from api.cli.failures import EXIT_DATABASE, EXIT_FAILED, EXIT_SETTINGS, ListenError
 from api.composition.foundation import WorkerNode
 from api.door.listener import listening_sockets
-from engine.model.addresses import with_port_raised
+from engine.model.setting_values import with_port_raised
 from engine.nodes.parts import WHOLE, WorkerPart
 from engine.settings import Settings
 from storage.embedded.server import EmbeddedError, EmbeddedServer

@@ -24,7 +24,7 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.log.delivery_log import AttemptEntry, DeliveryEntry, DeliveryFilter, DeliveryPage
-from engine.log.waits import held_until
+from engine.log.queues import held_until
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso, iso_or_none

@@ -13,8 +13,8 @@ from engine.model.configuration import DestinationRecord
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso
+from engine.model.quotas import Ability
 from engine.model.words import word
-from engine.model.workspace_settings import Ability
 
 TAG = "Destinations"
 # The table of the command that lists them.

@@ -27,14 +27,13 @@ from engine.control.audit import Principal
 from engine.control.dlq import MOST, Bound, Bulk
 from engine.core.vocabulary import DlqStatus, ErrorCategory
 from engine.drafts import Document, Uuid
-from engine.log.dead_letters import DeadGroup, DeadPosition
-from engine.log.delivery_log import DeliveryEntry, DeliveryFilter
+from engine.log.delivery_log import DeadGroup, DeadPosition, DeliveryEntry, DeliveryFilter
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
+from engine.model.quotas import Ability
 from engine.model.words import Word, word_or_none
-from engine.model.workspace_settings import Ability
 
 TAG = "Dead-letter queue"
 # The table of the command that lists them.

@@ -10,8 +10,8 @@ from engine.control.sessions import TTL_LEAST_S, TTL_MOST_S, TTL_S
 from engine.control.workspace_settings import branding_document
 from engine.drafts import Document, Name
 from engine.model.instants import iso
+from engine.model.quotas import Ability, WorkspaceSettings
 from engine.model.words import word
-from engine.model.workspace_settings import Ability, WorkspaceSettings
 from engine.plans.plans import AccountLimits, limits_of
 
 LOCALE = "en"  # of a portal whose workspace says nothing: the language of this documentation

@@ -29,8 +29,8 @@ from engine.model.idempotency import HEADER as IDEMPOTENCY
 from engine.model.idempotency import one_key, read_key
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
+from engine.model.quotas import Ability
 from engine.model.words import Word, word
-from engine.model.workspace_settings import Ability
 
 TAG = "Files"
 # The table of the command that lists them.

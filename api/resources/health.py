@@ -16,8 +16,8 @@ from engine.core.health import CircuitState, Health, HealthState, Hold, HoldReas
 from engine.core.vocabulary import DestinationStatus, Ordering
 from engine.model.configuration import DestinationRecord
 from engine.model.instants import iso
+from engine.model.quotas import Ability
 from engine.model.words import word, word_or_none
-from engine.model.workspace_settings import Ability
 from engine.outbound.remake import SKIPPED
 
 TAG = "Destinations"

@@ -14,8 +14,7 @@ from api.shapes.queues import DeliveryExplanation, DeliveryLane, Lane
 from engine.core.health import Hold
 from engine.core.vocabulary import Ordering
 from engine.log.delivery_log import DeliveryEntry, DeliveryFilter
-from engine.log.queues import LaneEntry, QueuePlace
-from engine.log.waits import held_until, waits_of
+from engine.log.queues import LaneEntry, QueuePlace, held_until, waits_of
 from engine.model.configuration import DestinationRecord
 from engine.model.errors import Refusal
 from engine.model.words import word

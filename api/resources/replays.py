@@ -13,13 +13,13 @@ from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes import SentRequest
 from api.shapes.replays import ReplayJob as ReplayJobShape
 from api.shapes.replays import ReplayJobDetail, ReplayProgress
-from engine.control.rehearsal import rehearsed
+from engine.control.inspection import rehearsed
 from engine.control.replays import ReplayDraft
 from engine.core.vocabulary import JobKind, ReplayStatus
 from engine.drafts import Uuid
 from engine.model.instants import iso, iso_or_none
+from engine.model.quotas import Ability
 from engine.model.words import Word, word
-from engine.model.workspace_settings import Ability
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.views import progress as progress_of
 from engine.replay.views import selection_document

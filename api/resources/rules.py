@@ -16,9 +16,9 @@ from engine.drafts import RuleDraft, RulePatch
 from engine.model.configuration import FilterErrors
 from engine.model.errors import Refusal
 from engine.model.instants import iso
+from engine.model.quotas import Ability
 from engine.model.read_models import RuleModel
 from engine.model.words import word
-from engine.model.workspace_settings import Ability
 
 TAG = "Routing rules"
 # The table of the command that lists them.

@@ -18,8 +18,8 @@ from engine.core.vocabulary import Environment
 from engine.drafts import Uuid
 from engine.model.documents import invalid
 from engine.model.instants import iso
+from engine.model.quotas import Ability
 from engine.model.words import Word
-from engine.model.workspace_settings import Ability
 from engine.replay.job import ReplayJob
 
 TOPICS: tuple[Topic, ...] = get_args(Topic)

@@ -19,7 +19,7 @@ from engine.drafts import Document, Uuid
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.headers import Headers
-from engine.model.workspace_settings import Ability
+from engine.model.quotas import Ability
 from engine.templates.definition import Definition
 from engine.wire.body import outbound_body
 

@@ -18,8 +18,8 @@ from engine.model.configuration import TransformScript as Script
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso, iso_or_none
+from engine.model.quotas import Ability
 from engine.model.words import word
-from engine.model.workspace_settings import Ability
 from engine.outbound.ports import Failure
 from engine.outbound.trials import TRIAL_BYTES, Trial, TrialDraft, checked
 

@@ -12,8 +12,8 @@ from engine.control.audit import Principal
 from engine.control.replays import OrderDraft
 from engine.core.vocabulary import JobKind
 from engine.log.delivery_log import DeliveryEntry
+from engine.model.quotas import Ability
 from engine.model.read_models import SessionCustomer
-from engine.model.workspace_settings import Ability
 
 EXAMPLE = {
     "destinationId": "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10",

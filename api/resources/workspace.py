@@ -5,7 +5,7 @@ from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from api.shapes.workspace import Workspace
 from engine.control.workspace_settings import SettingsPatch, branding_document
 from engine.model.instants import iso_or_none
-from engine.model.workspace_settings import Ability, WorkspaceSettings
+from engine.model.quotas import Ability, WorkspaceSettings
 
 TAG = "Workspace"
 

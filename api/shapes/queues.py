@@ -8,8 +8,7 @@ from typing_extensions import TypedDict
 from api.shapes import DeliveryItem
 from engine.core.vocabulary import DeliveryStatus
 from engine.drafts import Uuid, told
-from engine.log.queues import LaneKind
-from engine.log.waits import Gate
+from engine.log.queues import Gate, LaneKind
 from engine.model.instants import Timestamp
 from engine.model.words import Word
 

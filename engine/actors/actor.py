@@ -10,9 +10,8 @@ from engine.actors.attempts import TURN_SENDS
 from engine.actors.checkpoint import Checkpoint
 from engine.actors.context import Context
 from engine.actors.crash_recovery import CrashRecovery
-from engine.actors.flight import Flight
 from engine.actors.lifecycle import ActorSignal, ActorState, Leave, next_state
-from engine.actors.mailbox import Answered, Mailbox, Ordered, Resumed
+from engine.actors.mailbox import Answered, Flight, Mailbox, Ordered, Resumed
 from engine.actors.memory import MemoryShare
 from engine.actors.reading import Beginning, PendingRead, Restoration, SnapshotReading
 from engine.actors.reports import DestinationReport, report_of

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 import structlog
 import trio
 
-from engine.actors.flight import Flight
+from engine.actors.mailbox import Flight
 from engine.actors.script_limit import Member, ScriptLimit
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory

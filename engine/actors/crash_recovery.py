@@ -8,8 +8,7 @@ answer to what is due): if one crashes the actor again and again, all its delive
 import structlog
 from msgspec import Struct
 
-from engine.actors.flight import Flight
-from engine.actors.mailbox import Answered, Arrived, Mailbox, Message
+from engine.actors.mailbox import Answered, Arrived, Flight, Mailbox, Message
 from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery

@@ -5,10 +5,10 @@ is ahead. All other messages are bounded by the number of requests and attempts 
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from msgspec import Struct
 
-from engine.actors.flight import Flight
 from engine.core.commands import (
     AnyRequest,
     DeadRequest,
@@ -19,9 +19,36 @@ from engine.core.commands import (
 )
 from engine.core.machine import DestinationMachine
 from engine.core.orders import Order
-from engine.core.records import Delivery
+from engine.core.records import Delivery, Outcome
 from engine.core.vocabulary import DeliveryClass
 from engine.ports import ReadBack
+
+
+class Departed(Protocol):
+    """Who sent it and hears of its end."""
+
+    def attempt_ended(self, flight: "Flight") -> None:
+        """Learn that an outcome is there."""
+
+
+class Flight(Struct, gc=False):
+    """One attempt. Called with its outcome, the first time only."""
+
+    actor: Departed
+    delivery: Delivery
+    number: int
+    outcome: Outcome | None = None
+
+    def __call__(self, outcome: Outcome) -> None:
+        """Take the outcome; a second one is ignored."""
+        if self.outcome is None:
+            self.outcome = outcome
+            self.actor.attempt_ended(self)
+
+    def rewind(self) -> None:
+        """Undo what a judgement did to the delivery, so that it can be judged anew."""
+        self.delivery.attempt_count = self.number - 1
+
 
 MAX_NOTES = 256  # spills kept apart while the store is read; later ones are merged by class
 

@@ -24,9 +24,8 @@ from engine.model.configuration import (
     TransformPage,
     TransformScript,
 )
-from engine.model.quotas import CustomerAccount, CustomerTally, Used
+from engine.model.quotas import CustomerAccount, CustomerTally, Used, WorkspaceSettings
 from engine.model.read_models import ActiveSchema, RuleModel, WorkspaceModel
-from engine.model.workspace_settings import WorkspaceSettings
 from engine.schemas.records import SchemaStore
 
 

@@ -12,9 +12,8 @@ from engine.model import authentication
 from engine.model.configuration import DestinationRecord, KeyRecord, Tenant
 from engine.model.errors import Refusal
 from engine.model.headers import Headers
-from engine.model.quotas import CustomerAccount
+from engine.model.quotas import CustomerAccount, WorkspaceSettings
 from engine.model.read_models import ActiveSchema, Credential, Models, RuleModel
-from engine.model.workspace_settings import WorkspaceSettings
 from engine.schemas.checks import ActiveSchemas
 from engine.templates.catalog import Catalog
 from engine.wire.target import parse_target

@@ -8,8 +8,13 @@ from msgspec import Struct
 from engine.control import templated
 from engine.control.rotation import Make, SecretRotation, next_keys
 from engine.control.views import DestinationDocument, destination_document
-from engine.core.authentication import Authentication, ClientCredentials, MutualTls
-from engine.core.destination import CONCURRENCY, Template
+from engine.core.destination import (
+    CONCURRENCY,
+    Authentication,
+    ClientCredentials,
+    MutualTls,
+    Template,
+)
 from engine.drafts import (
     AUTO,
     DeliveryOptions,

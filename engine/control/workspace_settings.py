@@ -15,7 +15,7 @@ from engine.control.writer import ConfigurationWriter
 from engine.drafts import Document, NullIs, patch_of
 from engine.model.documents import invalid, merged, read
 from engine.model.errors import Refusal
-from engine.model.workspace_settings import Ability, WorkspaceSettings
+from engine.model.quotas import Ability, WorkspaceSettings
 from engine.wire.target import parse_target
 
 MAX_ORIGINS = (

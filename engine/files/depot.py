@@ -14,9 +14,13 @@ from pathlib import Path
 
 import structlog
 import trio
+from msgspec import structs
 
-from engine.files.ports import BlobsAwayError, BlobStore, Spool, SuspectStore
+from engine.files.ports import BlobsAwayError, BlobStore, FileStore, Spool, SuspectStore
 from engine.model.errors import Refusal
+from engine.model.file_records import FileFilter, FilePage, FileRecord, FileState
+from engine.model.identity import created_at_ms
+from engine.plans.plans import DAY_MS, Plans, Visibility
 from engine.ports import StoreError
 
 RETRY_S = 5  # Retry-After while the disk is full or the object store away
@@ -184,3 +188,42 @@ def _no_place(error: BlobsAwayError) -> Refusal:
         "files.away", error=str(error), remedy="free disk space, or see to the object store"
     )
     return Refusal("overloaded", "files cannot be kept now: try again later", retry_after_s=RETRY_S)
+
+
+class FileLibrary:
+    """The reader of rows and bytes; owner of nothing. Every method may raise StoreAwayError."""
+
+    def __init__(
+        self, store: FileStore, blobs: BlobStore, visibility: Visibility, plans: Plans
+    ) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._visibility = visibility
+        self._plans = plans
+
+    async def get(self, environment: int, file: str) -> FileRecord | None:
+        """Return a file; None also where its event is older than the plan shows."""
+        found = await self._store.get(environment, file)
+        if found is None or created_at_ms(found.event) < self._visibility.floor_ms(environment):
+            return None
+        return found
+
+    async def page(
+        self, environment: int, which: FileFilter, below: str | None, limit: int
+    ) -> FilePage:
+        """Return files with ids below `below`, newest first."""
+        from_ms = max(which.from_ms or 0, self._visibility.floor_ms(environment))
+        shown = structs.replace(which, from_ms=from_ms)
+        return await self._store.page(environment, shown, below, limit)
+
+    def open(self, file: FileRecord, start: int, end: int) -> AsyncIterator[bytes]:
+        """Return the bytes of a STORED file from `start` up to `end`; close it when it is not read to
+        its end. Iterating raises BlobsAwayError."""
+        assert file.state is FileState.STORED
+        assert file.sha256 is not None
+        return self._blobs.read(blob_key(file.environment, file.sha256), start, end)
+
+    def expires_at_ms(self, file: FileRecord) -> int:
+        """Return until when a file is shown, as its plan is now."""
+        days = self._plans.of_environment(file.environment).retention_days
+        return created_at_ms(file.event) + days * DAY_MS

@@ -26,7 +26,6 @@ from engine.routing.router import Choice, Router
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.runtime.loop_watch import MARK, TASK_MARK
 from engine.runtime.slices import worked_off
-from engine.submission.claiming import claim_of
 from engine.submission.key_lookup import KeyedRefusal, KeyLookup, duplicates
 from engine.submission.receipts import (
     Accepted,
@@ -39,7 +38,7 @@ from engine.submission.receipts import (
     results,
 )
 from engine.submission.recent_senders import RecentSenders
-from engine.submission.submission import Fate, Submission
+from engine.submission.submission import Fate, Submission, claim_of
 
 __all__ = ["Done", "Ingest", "Reply"]
 

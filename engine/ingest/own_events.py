@@ -23,8 +23,7 @@ from engine.model.errors import Refusal
 from engine.model.identity import Identity
 from engine.routing.router import Choice, Router
 from engine.runtime.slices import worked_off
-from engine.submission.claiming import claim_of
-from engine.submission.submission import Fate, Submission
+from engine.submission.submission import Fate, Submission, claim_of
 
 WAITING_MOST = 20_000  # events, some 20 MB: as many dead letters as the database may be away for
 # of one environment: if all its deliveries die, other environments' announcements are not dropped

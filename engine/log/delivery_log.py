@@ -199,7 +199,7 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     # Instants of death, for the dead-letter queue alone, as `signatures`.
     dead_from_ms: int | None = None
     dead_to_ms: int | None = None
-    signatures: tuple[str, ...] | None = None  # `engine.log.dead_letters.DeadGroup`
+    signatures: tuple[str, ...] | None = None  # `engine.log.delivery_log.DeadGroup`
     response_statuses: tuple[int, ...] | None = None
     examine: int | None = None  # rows to look at for a page; None: as many as by default
 
@@ -284,3 +284,58 @@ class EventLog(Protocol):
     ) -> dict[str, int]:
         """Return how many of the deliveries that events had from the first go to destinations of a
         customer; an event without any may be left out."""
+
+
+class EventFinder(Protocol):
+    """Look-ups of a bounded cost; every method may raise StoreAwayError."""
+
+    async def event_of_key(self, environment: int, key: str) -> str | None:
+        """Return the event that holds an idempotency key, None if there is none."""
+
+    async def recent_types(
+        self, environment: int, prefix: str, customer: str | None, limit: int
+    ) -> list[str]:
+        """Return types that begin so, among the latest events (of a customer, if one is given)."""
+
+
+class DeadPosition(Struct, frozen=True):
+    """The place of an entry in the order of the queue."""
+
+    at_ms: int  # its death
+    id: str
+
+
+class DeadGroup(Struct, frozen=True, kw_only=True):
+    """Entries of one destination that died of the same. `signature` is a digest of what is the same: the
+    destination, the category, the status, and the error without its numbers. `sample` is the latest."""
+
+    signature: str
+    destination: str
+    error_category: ErrorCategory | None
+    response_status: int | None
+    last_error: str | None
+    event_types: list[str]
+    count: int
+    first_ms: int
+    last_ms: int
+    sample: str
+
+
+class DeadGroups(Struct, frozen=True):
+    """The groups of the latest dead, the largest first. `whole`: none was left out."""
+
+    items: list[DeadGroup]
+    whole: bool
+
+
+class DeadLetterLog(Protocol):
+    """Reads of the queue. Of a filter count the destinations, customers, event types, error
+    categories, signatures, instants of death, and `from_ms`."""
+
+    async def page(
+        self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int
+    ) -> DeliveryPage:
+        """Return a page of entries below a place. It may be short, even empty, with a `below`."""
+
+    async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:
+        """Return the groups of a bounded number of entries."""

@@ -1,4 +1,4 @@
-"""The queues of waiting deliveries as callers see them: lanes, and the place of one delivery.
+"""The queues of waiting deliveries as callers see them: lanes, the place of one delivery, and its waits.
 
 The store reads them: also a destination that is disabled, or has no actor, has a queue.
 """
@@ -7,6 +7,10 @@ from enum import Enum
 from typing import Protocol
 
 from msgspec import Struct
+
+from engine.core.health import CircuitState, Health, Hold, HoldReason
+from engine.core.vocabulary import DeliveryStatus
+from engine.log.delivery_log import DeliveryEntry
 
 
 class LaneKind(Enum):
@@ -67,3 +71,103 @@ def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str |
     if stored is None:
         return None, None
     return LaneKind(stored[0]), stored[2:]
+
+
+class Gate(Enum):
+    """What a waiting delivery has to pass before it is sent, in the order of the list of waits."""
+
+    DISABLED = "the destination is not ACTIVE"
+    LANE = "another delivery heads its ordered lane"
+    SCHEDULE = "its next attempt is not due"
+    RETRY_AFTER = "the receiver asked for a pause"
+    CIRCUIT = "the circuit is open, or a probe is under way"
+    RATE = "the rate limit is used up"
+    CONCURRENCY = "all slots of the destination are in use"
+    QUEUE = "others of its class go first"
+    STORE = "outcomes cannot be recorded"
+
+
+class GateWait(Struct, frozen=True, kw_only=True):
+    """One gate. `until_s`: seconds since the epoch, None if not known. `blocked_by`: a delivery's id."""
+
+    gate: Gate
+    detail: str
+    until_s: float | None = None
+    blocked_by: str | None = None
+
+
+_HOLDS = {
+    HoldReason.DISABLED: (Gate.DISABLED, "The destination is not active. Enable it to send."),
+    HoldReason.RETRY_AFTER: (Gate.RETRY_AFTER, "The receiver asked for a pause with Retry-After."),
+    HoldReason.RATE: (Gate.RATE, "The destination's rate limit is used up."),
+    HoldReason.STORE: (Gate.STORE, "Outcomes cannot be recorded at present. Check the database."),
+}
+
+
+def waits_of(
+    entry: DeliveryEntry, place: QueuePlace, health: Health | None, now: float
+) -> list[GateWait]:
+    """Return what a delivery waits for, empty if it is in flight, has ended, or can be sent now."""
+    if entry.status not in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING):
+        return []
+    waits = []
+    if place.kind is not None and place.head not in (None, entry.id):
+        waits.append(_behind(place))
+    due_s = None if entry.next_attempt_at_ms is None else entry.next_attempt_at_ms / 1000
+    if entry.status is DeliveryStatus.RETRYING and due_s is not None and due_s > now:
+        waits.append(
+            GateWait(gate=Gate.SCHEDULE, detail=f"{_failure(entry)} The schedule sets the next attempt.",
+                 until_s=due_s)
+        )  # fmt: skip
+    if health is not None:
+        waits += _holds(health)
+        if health.in_flight >= health.concurrency:
+            slots = health.concurrency
+            detail = f"{health.in_flight} attempts are under way, and concurrency is {slots}."
+            waits.append(GateWait(gate=Gate.CONCURRENCY, detail=detail))
+    if place.kind is None and place.ahead:
+        detail = f"{place.ahead} deliveries of its class go first."
+        waits.append(GateWait(gate=Gate.QUEUE, detail=detail))
+    order = list(Gate)
+    return sorted(waits, key=lambda wait: order.index(wait.gate))
+
+
+def held_until(hold: Hold | None, due_s: float | None) -> float | None:
+    """Return the earliest instant of an attempt: not before it is due, nor before a hold ends."""
+    until = None if hold is None else hold.until
+    return until if due_s is None else max(due_s, until or due_s)
+
+
+def _behind(place: QueuePlace) -> GateWait:
+    lane = "The destination's order is STRICT"
+    if place.kind is not LaneKind.DESTINATION and place.kind is not None:
+        lane = f"Its lane ({place.kind.name.lower()} {place.key!r}) is ordered"
+    return GateWait(gate=Gate.LANE, detail=f"{lane}: another delivery goes first.",
+                blocked_by=place.head)  # fmt: skip
+
+
+def _holds(health: Health) -> list[GateWait]:
+    """Return the wait of the longest hold, and that of the circuit beside it."""
+    hold, waits = health.hold, []
+    if hold is not None and hold.reason in _HOLDS:
+        gate, detail = _HOLDS[hold.reason]
+        waits.append(GateWait(gate=gate, detail=detail, until_s=hold.until))
+    if health.circuit is CircuitState.OPEN:
+        failures = health.consecutive_failures
+        detail = (
+            f"The circuit is open after {failures} failures in a row. One delivery probes next."
+        )
+        waits.append(GateWait(gate=Gate.CIRCUIT, detail=detail, until_s=health.next_probe_at))
+    elif health.circuit is CircuitState.HALF_OPEN:
+        detail = (
+            "The circuit is half open: one delivery probes, and the others wait for its outcome."
+        )
+        waits.append(GateWait(gate=Gate.CIRCUIT, detail=detail))
+    return waits
+
+
+def _failure(entry: DeliveryEntry) -> str:
+    if entry.response_status is not None:
+        return f"Attempt {entry.attempt_count} was answered with HTTP {entry.response_status}."
+    category = "" if entry.error_category is None else f" with {entry.error_category.name}"
+    return f"Attempt {entry.attempt_count} failed{category}."

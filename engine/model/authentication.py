@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
-from engine.core.authentication import (
+from engine.core.destination import (
     SECRETS,
     Authentication,
     Basic,

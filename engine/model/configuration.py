@@ -7,8 +7,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from engine.core.authentication import Authentication
-from engine.core.destination import SigningKey, Template, Transform
+from engine.core.destination import Authentication, SigningKey, Template, Transform
 from engine.core.vocabulary import (
     CredentialKind,
     DestinationStatus,
@@ -18,10 +17,9 @@ from engine.core.vocabulary import (
     Scope,
     SigningAlgorithm,
 )
-from engine.model.quotas import CustomerAccount
+from engine.model.quotas import CustomerAccount, WorkspaceSettings
 from engine.model.read_models import ActiveSchema, EnvironmentModel, RuleModel, WorkspaceModel
 from engine.model.words import ActorKindName
-from engine.model.workspace_settings import WorkspaceSettings
 
 
 class Tenant(Struct, frozen=True):

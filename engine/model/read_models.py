@@ -15,8 +15,7 @@ from msgspec import Struct
 from engine.core.destination import Destination
 from engine.core.pattern_index import PatternIndex
 from engine.core.vocabulary import CredentialKind, Environment, Priority, Scope
-from engine.model.quotas import CustomerAccount, Quotas
-from engine.model.workspace_settings import WorkspaceSettings
+from engine.model.quotas import CustomerAccount, Quotas, WorkspaceSettings
 
 NO_QUOTAS = Quotas()
 

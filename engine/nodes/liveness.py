@@ -1,4 +1,4 @@
-"""The observer of other nodes' heartbeats: it decides which nodes are dead.
+"""The observer of other nodes' heartbeats: it decides which nodes are dead, and which standby takes over.
 
 It counts only time that it has observed, so neither an outage of the database nor a pause of its own
 process makes other nodes dead. Nothing here awaits, and no clock of another machine is compared.
@@ -92,3 +92,14 @@ class Liveness:
             node for node, known in self._observed.items() if known.state is not NodeState.DEAD
         )
         return frozenset((self.me, *others))
+
+
+def is_successor(liveness: Liveness, active: str | None) -> bool:
+    """Return whether this node is the one to take over. `active` None: no node has the database.
+
+    Every standby sees the same nodes soon, and the one with the smallest id goes first. Where two of them
+    try, the takeover itself decides: it names the node that it succeeds.
+    """
+    if active is not None and liveness.state(active) is not NodeState.DEAD:
+        return False
+    return liveness.me == min(liveness.live() - {active})

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from engine.core.authentication import ClientCredentials, MutualTls
-from engine.core.destination import Destination
+from engine.core.destination import ClientCredentials, Destination, MutualTls
 from engine.outbound.ports import Failure, Headers
 from engine.outbound.tokens import Key, Tokens
 from engine.wire.identities import Identities, Spawn

@@ -16,7 +16,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from engine.core.authentication import ClientCredentials
+from engine.core.destination import ClientCredentials
 from engine.core.vocabulary import ErrorCategory
 from engine.model.authentication import TOKEN_LENGTH, basic
 from engine.model.errors import Refusal

@@ -6,13 +6,16 @@ Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on 
 from collections.abc import Iterable
 from math import inf
 
+import structlog
 from msgspec import Struct
 
+from engine.actors.mailbox import Ordered
+from engine.core.orders import Order
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus
 from engine.core.window import size_of
 from engine.intake.pace import AHEAD
-from engine.replay.ports import WaitingReplay
+from engine.replay.ports import ReplayActors, WaitingReplay
 
 WINDOW = (
     256  # replays that wait at a destination: some 20 ms of a quick receiver, so that none is idle
@@ -209,3 +212,16 @@ def _stuck(queue: _Queue, lane: _Lane, now: float) -> bool:
         return False
     # A slow receiver's lanes wait for each other. A lane that others overtake waits for its own head.
     return _still(queue, now) or next(iter(lane.items.values())) < queue.reached
+
+
+log = structlog.get_logger("angarium.replay")
+
+
+def withdraw(job: str, queued: QueuedReplays, actors: ReplayActors) -> None:
+    """Have the actors cancel a job's queued replays, except those whose attempt is under way."""
+    for destination, ids in queued.of_job(job).items():
+        flying = actors.delivering(ids)
+        left = tuple(each for each in ids if each not in flying)
+        if left:
+            log.info("replay.withdrawn", job=job, destination=destination, count=len(left))
+            actors.tell(destination, Ordered(Order.CANCEL, left))

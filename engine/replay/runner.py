@@ -35,10 +35,9 @@ from engine.replay.missing import MissingReads
 from engine.replay.ordering import OrderGiver
 from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
 from engine.replay.ports import Chunk, Finder, Reading, ReplayActors, ReplayStore, Routes
-from engine.replay.queued import LANE, QueuedReplays
+from engine.replay.queued import LANE, QueuedReplays, withdraw
 from engine.replay.running_job import RunningJob, in_turn
 from engine.replay.views import finished_payload
-from engine.replay.withdrawal import withdraw
 
 CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
 CHUNK_BYTES = 512 * 1024  # of payload in one

@@ -18,10 +18,10 @@ from engine.model.read_models import PayloadCheck
 from engine.routing.router import Choice, CompiledRoute, Router
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.runtime.slices import Slices
-from engine.submission.claiming import claim_of
 from engine.submission.key_lookup import KeyedRefusal
 from engine.submission.receipts import Accepted
 from engine.submission.recent_senders import RecentSenders
+from engine.submission.submission import claim_of
 
 # After a slice, other tasks get this many times its duration, if there are any: evaluations then use a
 # quarter of the loop. Work within the first slice never waits.

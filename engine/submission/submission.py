@@ -1,11 +1,15 @@
-"""A submission: the events of one request on their way to a commit, and the result of that commit."""
+"""A submission: a request's events and their keys on the way to a commit, and the commit's result."""
 
+import hashlib
+import logging
 from collections.abc import Callable, Sequence
 
+import structlog
 from msgspec import Struct
 
 from engine.core.records import Delivery, Event
 from engine.model.file_records import FileRecord
+from engine.model.identity import created_at_ms
 from engine.ports import Claimed, KeyClaim
 
 KEY_HELD_MS = 24 * 3600 * 1000  # how long an idempotency key is held, as the API says
@@ -60,3 +64,55 @@ class Submission:
 DURABLE = Fate()
 OVERLOADED = Fate("overloaded")
 UNKNOWN = Fate("internal")
+
+
+def claim_of(event: Event, key: str, deliveries: int) -> KeyClaim:
+    """Return an event's claim of an idempotency key."""
+    digest = hashlib.sha256()
+    for part in (event.type.encode(), (event.customer or "").encode(), event.payload):
+        digest.update(len(part).to_bytes(8))
+        digest.update(part)
+    return KeyClaim(
+        environment=event.environment,
+        key=key,
+        event=event.id,
+        deliveries=deliveries,
+        digest=digest.digest(),
+        expires_at_ms=created_at_ms(event.id) + KEY_HELD_MS,
+    )
+
+
+NAME = "angarium.routing"
+NAMED = 20  # destinations in a line
+
+log = structlog.get_logger(NAME)
+
+Submit = Callable[[Submission], None]
+
+
+def logged(submit: Submit) -> Submit:
+    """Return `submit`, which logs what it gets if the log level is `debug`."""
+    return told(submit) if logging.getLogger(NAME).isEnabledFor(logging.DEBUG) else submit
+
+
+def told(submit: Submit) -> Submit:
+    """Return a `submit` that logs what it gets."""
+
+    def tell(submission: Submission) -> None:
+        to: dict[str, list[str]] = {event.id: [] for event in submission.events}
+        for delivery in submission.deliveries:
+            to[delivery.event.id].append(delivery.destination)
+        for event in submission.events:
+            destinations = to[event.id]
+            log.debug(
+                "event.routed",
+                event_id=event.id,
+                type=event.type,
+                environment=event.environment,
+                customer=event.customer,
+                destinations=destinations[:NAMED],
+                count=len(destinations),
+            )
+        submit(submission)
+
+    return tell

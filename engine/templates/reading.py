@@ -17,8 +17,7 @@ from engine.outbound.ports import Failure
 from engine.runtime.toml_file import faults, read
 from engine.templates.address import Destined, address_of
 from engine.templates.answers import AnswerRules
-from engine.templates.configuration import ConfigurationSchema
-from engine.templates.definition import Definition, Example
+from engine.templates.definition import ConfigurationSchema, Definition, Example
 from engine.templates.language import LeafError
 from engine.templates.message import LARGEST_BODY, Format, Message
 from engine.templates.structure import Structure

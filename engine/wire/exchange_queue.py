@@ -6,8 +6,7 @@ of the workspace left it there, or has a connection made.
 
 from typing import TYPE_CHECKING
 
-from engine.core.authentication import MutualTls
-from engine.core.destination import Destination
+from engine.core.destination import Destination, MutualTls
 from engine.wire.connection import OutboundConnection
 from engine.wire.exchange import OutboundExchange
 from engine.wire.head import WebhookHead

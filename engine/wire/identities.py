@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from engine.core.authentication import MutualTls
+from engine.core.destination import MutualTls
 from engine.model.documents import invalid
 from engine.wire.tls import AuthoritiesError, client_context
 

@@ -9,8 +9,7 @@ destination affects how a connection is made.
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
-from engine.core.authentication import MutualTls
-from engine.core.destination import Target
+from engine.core.destination import MutualTls, Target
 
 if TYPE_CHECKING:
     from engine.wire.connection import OutboundConnection

@@ -1,4 +1,4 @@
-"""The audit log as it is read: pages by index, whatever is filtered by."""
+"""The audit log: entries that statements write with their change, and pages that are read by index."""
 
 from typing import Any
 
@@ -6,10 +6,88 @@ import msgspec
 
 from engine.log.observability import AuditFilter, AuditPage, AuditReach
 from engine.model.configuration import AuditEntry
-from storage.audit.changes import NOTIFY
-from storage.audit.entries import entry_arrays, entry_columns, values
+from storage.audit.changes import CHANNEL, NOTIFY
 from storage.database.bridge import Pool
 from storage.log.walk import Step, found, id_bounds, step_statement, stream, walk
+
+_TYPES = (
+    "uuid",
+    "uuid",
+    "integer",
+    "text",
+    "text",
+    "text",
+    "text",
+    "text",
+    "text",
+    "bytea",
+    "text",
+)
+_WRITTEN = (
+    "workspace",
+    "id",
+    "environment",
+    "action",
+    "object_type",
+    "object_id",
+    "actor_type",
+    "actor_id",
+    "request_id",
+    "changes",
+    "previous_fingerprint",
+)
+
+
+def entry_columns(prefix: str = "") -> str:
+    """Return the columns of an entry, in the order of `values`."""
+    return ", ".join(f"{prefix}{name}" for name in _WRITTEN)
+
+
+def entry_arrays(first: int) -> str:
+    """Return the arguments from `$first` on as arrays: the values of several entries, by the column."""
+    return ", ".join(f"${first + index}::{type_}[]" for index, type_ in enumerate(_TYPES))
+
+
+def audited(change: str, first: int, kind: str, also: str = "", before: str = "") -> str:
+    """Return `change`, a data-modifying statement that returns the changed `id`, with its audit entry.
+
+    The audit entry's values are the arguments from `$first` on (see `values`). `also` are further
+    expressions of the WITH, which write by the row of `changed`; `before` are those that the change
+    reads. Nothing is written or notified where the change changed nothing. The statement returns the
+    changed row's id.
+    """
+    arguments = ", ".join(f"${first + index}::{type_}" for index, type_ in enumerate(_TYPES))
+    further = f"{also}," if also else ""
+    earlier = f"{before}," if before else ""
+    return f"""
+        WITH {earlier}
+        changed AS ({change}),
+        {further}
+        audited AS (
+            INSERT INTO audit_log ({entry_columns()})
+            SELECT {arguments} FROM changed
+        )
+        SELECT id, pg_notify('{CHANNEL}', json_build_object('kind', '{kind}', 'id', id)::text)
+        FROM changed
+    """  # noqa: S608 - made of constants only
+
+
+def values(entry: AuditEntry) -> tuple[Any, ...]:
+    """Return the arguments of `audited`, in order."""
+    return (
+        entry.workspace,
+        entry.id,
+        entry.environment,
+        entry.action,
+        entry.object_type,
+        entry.object_id,
+        entry.actor_type,
+        entry.actor_id,
+        entry.request_id,
+        entry.changes,
+        entry.previous_fingerprint,
+    )
+
 
 _COLUMNS = """
     d.id::text AS id, d.workspace::text AS workspace, d.environment, d.action, d.object_type,

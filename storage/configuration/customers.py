@@ -6,7 +6,7 @@ from asyncpg import Record
 
 from engine.model.configuration import AuditEntry
 from engine.model.quotas import CustomerAccount, CustomerTally, Erasure, Quotas, Used
-from storage.audit.entries import audited, values
+from storage.audit.log import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 

@@ -7,13 +7,12 @@ from typing import Any
 import msgspec
 from asyncpg import Record
 
-from engine.core.authentication import Authentication, MutualTls
-from engine.core.destination import SigningKey, Template, Transform
+from engine.core.destination import Authentication, MutualTls, SigningKey, Template, Transform
 from engine.core.vocabulary import DestinationStatus, HttpMethod, Ordering, SigningAlgorithm
 from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.model.headers import is_secret
 from engine.model.quotas import CustomerTally
-from storage.audit.entries import audited, values
+from storage.audit.log import audited, values
 from storage.configuration.customers import own_tally, tally_values
 from storage.database.bridge import Pool
 from storage.database.writing import write

@@ -7,7 +7,7 @@ from asyncpg import Record
 
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.model.configuration import AuditEntry, KeyRecord, KeySecret
-from storage.audit.entries import audited, values
+from storage.audit.log import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 

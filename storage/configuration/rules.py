@@ -12,7 +12,7 @@ from engine.model.identity import created_at_ms
 from engine.model.quotas import CustomerTally
 from engine.model.read_models import RuleModel
 from storage.audit.changes import NOTIFY
-from storage.audit.entries import audited, entry_arrays, entry_columns, values
+from storage.audit.log import audited, entry_arrays, entry_columns, values
 from storage.configuration.customers import own_tally, tally_values
 from storage.database.bridge import Pool
 from storage.database.writing import write

@@ -11,7 +11,7 @@ from engine.schemas.records import (
     SchemaRecord,
     SchemaStatus,
 )
-from storage.audit.entries import audited, values
+from storage.audit.log import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 

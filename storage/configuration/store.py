@@ -14,8 +14,14 @@ from storage.configuration.keys import ORDER_KEYS, SELECT_KEYS, Keys, key_record
 from storage.configuration.rules import SELECT_RULES, Rules, rule_record
 from storage.configuration.schemas import SELECT_ACTIVE_SCHEMAS, Schemas, active_schema
 from storage.configuration.transforms import Transforms
-from storage.configuration.workspace_settings import SELECT_SETTINGS, SettingsTable, settings_record
-from storage.configuration.workspaces import SELECT_TENANTS, Workspaces, tenants
+from storage.configuration.workspaces import (
+    SELECT_SETTINGS,
+    SELECT_TENANTS,
+    SettingsTable,
+    Workspaces,
+    settings_record,
+    tenants,
+)
 from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.encryption.secretbox import SecretBox

@@ -4,7 +4,7 @@ from asyncpg import Record
 
 from engine.model.configuration import AuditEntry, TransformPage, TransformScript, TransformStatus
 from engine.model.quotas import CustomerTally
-from storage.audit.entries import audited, values
+from storage.audit.log import audited, values
 from storage.configuration.customers import own_tally, tally_values
 from storage.database.bridge import Pool
 from storage.database.writing import write

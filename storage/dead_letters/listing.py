@@ -6,12 +6,17 @@ from typing import Any
 
 import msgspec
 
-from engine.log.dead_letters import DeadGroup, DeadGroups, DeadPosition
-from engine.log.delivery_log import DeliveryFilter, DeliveryPage
+from engine.log.delivery_log import (
+    DeadGroup,
+    DeadGroups,
+    DeadPosition,
+    DeliveryFilter,
+    DeliveryPage,
+)
 from engine.ports import TooSlowError
 from storage.database.bridge import Pool
 from storage.database.plan_refresh import KNOWN
-from storage.dead_letters.matching import SIGNATURE, conditions, left_to_rows
+from storage.dead_letters.reading import SIGNATURE, conditions, left_to_rows
 from storage.log.entries import ENTRY_COLUMNS, delivery_entry
 from storage.log.searching import SCATTERED
 from storage.log.walk import HIGHEST, LOWEST, id_bounds
@@ -100,7 +105,7 @@ def groups_statement(one: bool, names: tuple[str, ...]) -> str:
 
 
 class PostgresDeadLetterLog:
-    """`engine.log.dead_letters.DeadLetterLog` on the pool."""
+    """`engine.log.delivery_log.DeadLetterLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
         """`searchers`: connections of the profile SEARCH. None: pages are read in order alone."""

@@ -11,7 +11,7 @@ from asyncpg import Record
 
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError
 from engine.recording.requeue import CHUNK_BYTES, ChunkAudit, Requeued
-from storage.audit.entries import values
+from storage.audit.log import values
 from storage.backlog.rows import WAITING_COLUMNS, deliveries_of
 from storage.database.connection import Connection
 from storage.database.errors import PartitionMissingError

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from engine.model.configuration import AuditEntry
 from storage.audit.changes import notify
-from storage.audit.entries import values
+from storage.audit.log import values
 from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.encryption.secretbox import ID_BYTES, SecretBox

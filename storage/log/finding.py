@@ -15,7 +15,7 @@ GROUP BY type ORDER BY type LIMIT $4::integer"""  # noqa: S608 - constants
 
 
 class PostgresEventFinder:
-    """`engine.log.finding.EventFinder` on the pool."""
+    """`engine.log.delivery_log.EventFinder` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -17,7 +17,7 @@ from engine.core.vocabulary import (
 from engine.model.configuration import AuditEntry
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
 from engine.replay.ports import Named
-from storage.audit.entries import audited, values
+from storage.audit.log import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 from storage.log.partitions import lowest_id

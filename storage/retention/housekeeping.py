@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from engine.ports.outage import Outage
-from storage.counters.removal import delete_old_minutes
+from storage.counters.hours import delete_old_minutes
 from storage.database.connection import Connection
 from storage.log.partitions import Range, make_partitions
 from storage.retention.removal import (

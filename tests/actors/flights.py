@@ -2,7 +2,7 @@
 
 from msgspec import structs
 
-from engine.actors.flight import Departed, Flight
+from engine.actors.mailbox import Departed, Flight
 from tests.core.making import a_delivery
 
 

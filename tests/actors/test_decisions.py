@@ -3,8 +3,7 @@
 from structlog.testing import capture_logs
 
 from engine.actors.decisions import ToldMachine
-from engine.submission.routing_log import told
-from engine.submission.submission import Submission
+from engine.submission.submission import Submission, told
 from tests.core.making import LIMITS, NOW, a_delivery, a_destination, a_failure
 
 

@@ -97,8 +97,7 @@ from storage.audit.log import PostgresAudit
 from storage.backlog.queues import PostgresQueues
 from storage.configuration.customers import Accounts
 from storage.configuration.store import ConfigurationTables
-from storage.counters.analytics import PostgresAnalytics
-from storage.counters.environments import PostgresEnvironmentCounters
+from storage.counters.analytics import PostgresAnalytics, PostgresEnvironmentCounters
 from storage.database.bridge import Bridge
 from storage.database.profiles import INTAKE
 from storage.dead_letters.listing import PostgresDeadLetterLog
@@ -109,8 +108,7 @@ from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
 from storage.ownership import Ownership
 from storage.replays.jobs import PostgresJobs
-from storage.retention.customer_erasures import CustomerErasureRows
-from storage.retention.erasing import PostgresErasure
+from storage.retention.erasing import CustomerErasureRows, PostgresErasure
 from tests.api.issued import Issued, logged
 from tests.api.no_files import no_files, no_reading
 from tests.door.house import Client

@@ -6,8 +6,7 @@ from obstore.store import MemoryStore
 
 from api.budget import BodyBudget
 from api.services import FileServices
-from engine.files.depot import Depot
-from engine.files.library import FileLibrary
+from engine.files.depot import Depot, FileLibrary
 from engine.files.urls import FileUrls
 from engine.ingest.ingest import Ingest
 from engine.ingest.uploads import Uploads

@@ -2,9 +2,8 @@
 
 import pytest
 
-from engine.nodes.liveness import Liveness, NodeState
+from engine.nodes.liveness import Liveness, NodeState, is_successor
 from engine.nodes.records import NodeRow
-from engine.nodes.succession import is_successor
 
 
 def row(node: str, beat: int, *, locked: bool = True) -> NodeRow:

@@ -13,8 +13,7 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.log.delivery_log import DeliveryEntry
-from engine.log.queues import LaneKind, QueuePlace, lane_of
-from engine.log.waits import Gate, held_until, waits_of
+from engine.log.queues import Gate, LaneKind, QueuePlace, held_until, lane_of, waits_of
 
 NOW = 1_000.0
 

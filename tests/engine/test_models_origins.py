@@ -1,7 +1,7 @@
 """Which origins any workspace lists, through changes of who lists what."""
 
+from engine.model.quotas import WorkspaceSettings
 from engine.model.read_models import Models
-from engine.model.workspace_settings import WorkspaceSettings
 
 A, B = "https://a.example", "https://b.example"
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from engine.routing import route_cache
-from engine.routing.route_cache import RouteCache
+from engine.routing import router
+from engine.routing.router import RouteCache
 
 
 @pytest.fixture
 def cache(monkeypatch: pytest.MonkeyPatch) -> RouteCache[str]:
-    monkeypatch.setattr(route_cache, "MOST", 100)
-    monkeypatch.setattr(route_cache, "MOST_EACH", 40)
+    monkeypatch.setattr(router, "MOST", 100)
+    monkeypatch.setattr(router, "MOST_EACH", 40)
     return RouteCache()
 
 

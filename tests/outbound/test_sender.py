@@ -7,8 +7,7 @@ import pytest
 import trio
 
 from engine.actors.script_limit import ScriptLimit
-from engine.core.authentication import ClientCredentials
-from engine.core.destination import Destination, Template, Transform
+from engine.core.destination import ClientCredentials, Destination, Template, Transform
 from engine.core.records import Event, Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.outbound.held import MOST_BYTES, SHARE_BYTES

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trio
 
-from engine.core.authentication import ClientCredentials
+from engine.core.destination import ClientCredentials
 from engine.core.vocabulary import ErrorCategory
 from engine.outbound.ports import Failure
 from engine.outbound.tokens import AT_ONCE_CUSTOMER, AT_ONCE_EACH, Tokens, token_of, token_request

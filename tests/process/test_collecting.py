@@ -2,7 +2,7 @@
 
 import gc
 
-from api.composition.collecting import TIMES_YOUNG, YOUNG, collect_in_small_lots
+from api.composition.process_limits import TIMES_YOUNG, YOUNG, collect_in_small_lots
 
 MANY = 300_000  # what some thousand destinations hold that have just become busy
 SPARE = 1_000  # of what is looked at: what this test and the runner hold

@@ -11,7 +11,7 @@ import pytest
 
 from bench.processes import tree
 from bench.service import free_port
-from engine.model.workers import number_of_workers
+from engine.model.setting_values import number_of_workers
 from engine.nodes.parts import number_of
 from storage.embedded.server import running_url
 from tests.cli.programs import angarium, environment

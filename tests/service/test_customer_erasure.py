@@ -88,7 +88,7 @@ async def test_an_erasure_goes_on_after_a_restart(bridge: Bridge, monkeypatch: A
         raise RuntimeError("the process dies here")
 
     with monkeypatch.context() as patched:
-        patched.setattr("storage.retention.customer_erasures.CustomerErasureRows.erased", broken)
+        patched.setattr("storage.retention.erasing.CustomerErasureRows.erased", broken)
         async with open_service(bridge) as house:
             tenant = await house.tenant("acme")
             api = await house.caller(tenant)

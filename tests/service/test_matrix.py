@@ -14,7 +14,7 @@ import trio
 
 from api.routes import JSON, MANAGE, Embed, Route
 from api.table import ROUTES
-from engine.model.workspace_settings import Ability
+from engine.model.quotas import Ability
 from storage.database.bridge import Bridge
 from tests.api.house import Response, example_of, hold_to_document
 from tests.service.credentials import Credential, open_credentials

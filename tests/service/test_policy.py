@@ -10,7 +10,7 @@ import pytest
 from api.routes import Embed, Route
 from api.table import ROUTES, openapi_json
 from engine.model.configuration import Tenant
-from engine.model.workspace_settings import Ability
+from engine.model.quotas import Ability
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post

@@ -7,7 +7,7 @@ import pytest
 from engine.control.audit import Auditor, Principal
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
-from engine.model.workspace_settings import WorkspaceSettings
+from engine.model.quotas import WorkspaceSettings
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, open_service

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from engine.nodes import liveness as liveness_module
-from engine.nodes.liveness import Liveness
+from engine.nodes.liveness import Liveness, is_successor
 from engine.nodes.records import BEAT_S, NodeRow
-from engine.nodes.succession import is_successor
 
 SEEDS = 300
 STEPS = 240  # of BEAT_S / 2

@@ -2,8 +2,8 @@
 
 import pytest
 
-from storage.counters import removal as old_counters
-from storage.counters.removal import delete_old_minutes, delete_statement
+from storage.counters import hours as old_counters
+from storage.counters.hours import delete_old_minutes, delete_statement
 from storage.database.bridge import Bridge
 from storage.database.connection import Connection
 from storage.database.profiles import UPKEEP

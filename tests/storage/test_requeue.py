@@ -12,7 +12,7 @@ from engine.model.configuration import AuditEntry
 from engine.model.identity import created_at_ms, shard_of
 from engine.ports import DirtyDestination, OwnershipLostError
 from engine.recording.requeue import ChunkAudit, Requeued
-from storage.audit.entries import values
+from storage.audit.log import values
 from storage.backlog.reading import BACKLOG, PostgresBacklog
 from storage.dead_letters import reading as dead_letters
 from storage.dead_letters import requeue

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from engine.core.authentication import MutualTls
+from engine.core.destination import MutualTls
 from engine.core.vocabulary import ErrorCategory as Error
 from engine.model.errors import Refusal
 from engine.runtime.background import Background

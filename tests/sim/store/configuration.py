@@ -10,9 +10,8 @@ from functools import partial
 from engine.control.ports import KnownVersions
 from engine.core.vocabulary import Environment
 from engine.model.configuration import AuditEntry, Configuration, KeyRecord, Tenant
-from engine.model.quotas import CustomerAccount
+from engine.model.quotas import CustomerAccount, WorkspaceSettings
 from engine.model.read_models import EnvironmentModel, WorkspaceModel
-from engine.model.workspace_settings import WorkspaceSettings
 from engine.ports import Claimed, PoisonError
 from tests.sim.store.connection import Pool
 from tests.sim.store.destinations import SimulatedDestinations

@@ -1,10 +1,11 @@
-"""Addresses that an operator sets: where a server listens, and where others reach it."""
+"""Values of the operator's settings: addresses to listen at and reached at, the number of workers."""
 
+import os
 import re
 from ipaddress import ip_address
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 LAST_PORT = 65_535
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
@@ -58,3 +59,20 @@ def check_peers(bind: str, advertise: str | None, *, tls: bool, own_database: bo
         raise ValueError(
             "peer_bind beyond this machine needs tls_cert: clients' bytes go over it as they came"
         )
+
+
+MOST_WORKERS = 64  # each has some 20 connections to the database, and memory of its own
+
+
+def number_of_workers(value: object) -> object:
+    """Return the number that `auto` stands for: the cores that this process may use."""
+    if value != "auto":
+        return value
+    usable = getattr(
+        os, "sched_getaffinity", None
+    )  # Linux alone says what a container is left with
+    cores = len(usable(0)) if usable is not None else os.cpu_count() or 1
+    return min(cores, MOST_WORKERS)
+
+
+Workers = Annotated[int, BeforeValidator(number_of_workers), Field(ge=1, le=MOST_WORKERS)]
