@@ -97,11 +97,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--seeds", default="0-999", help="FIRST-LAST, or single ones, comma separated"
     )
+    parser.add_argument(
+        "--strike", metavar="KIND", help="only seeds whose plan has such a strike: break, kill, ..."
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--digest", action="store_true", help="print each history's digest")
     parser.add_argument("--stories", type=int, default=1, help="how many breaches to tell of")
     given = parser.parse_args(arguments)
     seeds = _seeds(given.seeds)
+    if given.strike is not None:
+        seeds = [seed for seed in seeds if _strikes(seed, given.strike)]
     began = time.perf_counter()
     broken: list[Result] = []
     virtual_s, deliveries = 0.0, 0
@@ -123,6 +128,10 @@ def main(arguments: list[str] | None = None) -> int:
         for text in pool.map(told, [each.seed for each in broken[: given.stories]]):
             print(f"\n{text}")
     return 1 if broken else 0
+
+
+def _strikes(seed: int, kind: str) -> bool:
+    return any(strike.kind == kind for strike in draw(seed).strikes)
 
 
 def _seeds(text: str) -> list[int]:
