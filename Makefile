@@ -24,10 +24,10 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo dist tools test prove check bench chaos sim fuzz lock clean
+.PHONY: help setup run demo dist docs docs-serve tools test prove check bench chaos sim fuzz lock clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- the environment: a stamp file records an installation, so a second run is quick
 
@@ -73,6 +73,15 @@ dist: $(VENV)/.runtime  ## build the packages of server and clients into dist/
 	@$(BIN)/python -m deploy.typescript dist
 	@ls -l dist
 
+# --- documentation
+
+docs: $(VENV)/.dev  ## build the documentation site into .site/
+	@$(BIN)/python -m deploy.site
+	@echo "The site is in .site; make docs-serve shows it"
+
+docs-serve: $(VENV)/.dev  ## show the documentation site on 127.0.0.1:8000, and each change of a page
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --dev-addr 127.0.0.1:8000
+
 # --- development
 
 test: $(VENV)/.dev  ## run all tests except the long proofs (PYTEST_ARGS="-k word" selects some)
@@ -81,10 +90,11 @@ test: $(VENV)/.dev  ## run all tests except the long proofs (PYTEST_ARGS="-k wor
 prove: $(VENV)/.dev  ## run the long proofs: simulations, planted bugs, chaos, the bench's programs
 	@$(BIN)/python -m pytest -m "prove" $(PYTEST_ARGS)
 
-check: $(VENV)/.dev  ## check format, lint, types, code and dependencies; of web/ where npm is
+check: $(VENV)/.dev  ## check format, lint, types, docs, code and dependencies; of web/ where npm is
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/python -m deploy.site
 	@$(BIN)/python -m tests.browser.check
 	@$(BIN)/python -m tests.security.static
 	@$(BIN)/python -m tests.security.advisories
@@ -127,5 +137,5 @@ lock:  ## pin the dependencies again; needs uv
 	$(LOCK) --upgrade requirements/tools.in --output-file requirements/tools.lock
 
 clean:  ## remove environments and caches, but never ./data
-	rm -rf dist .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/results
+	rm -rf dist .site .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

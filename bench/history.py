@@ -1,5 +1,5 @@
-"""The figures at each release, kept in the repository: `python -m bench history add FILE --release 0.1.0`
-and `python -m bench history show`. A line of bench/history.jsonl is one scenario at one release.
+"""The figures at each release, kept in the repository. A line of bench/history.jsonl is one scenario at
+one release: `python -m bench history add FILE --release 0.1.0`, `history show`, `history plot`.
 
 Lines come from files of results alone: of a commit, of the version that is released, and of nothing that
 was lost on the way.
@@ -22,6 +22,7 @@ from bench.results import Document, Floor, Machine, Run, Source, read
 from bench.units import depends_on_machine, in_floors
 
 FILE = Path(__file__).parent / "history.jsonl"
+IMAGES = Path(__file__).parents[1] / "docs/images"
 LEAST = 3  # measurements of a scenario: one or two may be the disturbed ones
 
 
@@ -153,6 +154,13 @@ def _number(release: str) -> list[tuple[int, str]]:
     ]
 
 
+def newest(entries: Sequence[Entry]) -> dict[str, Entry]:
+    """Return the entry of the last release that has each scenario."""
+    return {
+        entry.scenario: entry for entry in sorted(entries, key=lambda entry: _number(entry.release))
+    }
+
+
 def show(entries: Sequence[Entry], console: Console) -> None:
     """Print the trend: a row a figure, a column a release, and how the last differs from its like."""
     releases = sorted({entry.release for entry in entries}, key=_number)
@@ -192,7 +200,9 @@ def main(arguments: Sequence[str]) -> int:
     adding.add_argument("--release", required=True, help="the version that is released: 0.1.0")
     adding.add_argument("--replace", action="store_true", help="in place of what is kept of it")
     showing = commands.add_parser("show", help="what became of figures from release to release")
-    for each in (adding, showing):
+    plotting = commands.add_parser("plot", help="draw the plots of the documentation")
+    plotting.add_argument("--folder", type=Path, default=IMAGES, help="where the SVG files go")
+    for each in (adding, showing, plotting):
         each.add_argument("--history", type=Path, default=FILE, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     try:
@@ -206,6 +216,11 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(str(error))
     if not found:
         sys.stdout.write("nothing is kept yet: history add FILE --release VERSION\n")
+        return 0
+    if given.command == "plot":
+        from bench.report.released import write  # which reads this module
+
+        write(found, given.folder)
         return 0
     show(found, Console())
     return 0

@@ -1,4 +1,4 @@
-"""Tests of the commands in the README and its tutorial: they run as written, on free ports."""
+"""Tests of the commands in the README, the start and the tutorial: they run as written, on free ports."""
 
 import re
 import shlex
@@ -16,17 +16,12 @@ from tests.cli import programs
 from tests.cli.programs import COMMAND, ROOT, environment, running, server
 
 README = (ROOT / "README.md").read_text("utf-8")
+START = (ROOT / "docs/start.md").read_text("utf-8")
 TUTORIAL = (ROOT / "docs/tutorial.md").read_text("utf-8")
 RECEIVING = (ROOT / "docs/receiving.md").read_text("utf-8")
 OPERATING = (ROOT / "docs/operating.md").read_text("utf-8")
 ACTIVATION = ". .venv/bin/activate\n"  # the test puts its own program on the path
 SECRET = "whsec_" + "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
-
-
-def section(title: str) -> str:
-    """Return the text of a section of the README."""
-    assert f"\n## {title}" in README
-    return re.split(r"^## ", README.partition(f"\n## {title}")[2], flags=re.M)[0]
 
 
 def blocks(text: str, kind: str) -> list[str]:
@@ -56,26 +51,54 @@ def open_to_others(folder: Path) -> list[Path]:
     return [path for path in (folder, *folder.iterdir()) if path.stat().st_mode & 0o077]
 
 
+class Reader:
+    """A reader of the pages in a checkout: the folder, its commands, and the ports."""
+
+    def __init__(self, database_url: str, folder: Path) -> None:
+        self._door, self._hooks = free_ports(2)
+        self.env = environment(database_url, folder, ANGARIUM_BIND=f"127.0.0.1:{self._door}")
+        bin_folder = folder / ".venv/bin"
+        bin_folder.mkdir(parents=True)
+        program = bin_folder / "angarium"
+        program.write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n')
+        program.chmod(0o755)
+        self.env["ANGARIUM_URL"] = f"http://127.0.0.1:{self._door}"  # by default it is port 8080
+        self.env["PATH"] = f"{bin_folder}:{self.env['PATH']}"
+
+    def here(self, text: str) -> str:
+        """Return commands as they run here: on free ports, with the program that is on the path."""
+        text = text.replace(ACTIVATION, "").replace("127.0.0.1:8080", f"127.0.0.1:{self._door}")
+        return text.replace("9000", str(self._hooks))
+
+
+async def test_the_readme_delivers_a_first_event(database_url: str, tmp_path: Path) -> None:
+    reader = Reader(database_url, tmp_path)
+    (script,) = blocks(README, "sh")
+    (background,) = blocks(README, "sh background")
+    served, listener = reader.here(background).splitlines()
+    assert served == "make run"
+    program, *words = listener.split()
+    assert program == ".venv/bin/angarium"
+    async with (
+        server(reader.env),
+        running(*words, env=reader.env, cwd=tmp_path) as receiver,
+    ):
+        await receiver.wait_for("Listening on")
+        await trio.run_process(
+            ["bash", "-euo", "pipefail", "-c", reader.here(script)], env=reader.env, cwd=tmp_path
+        )
+        assert '"order": 42' in await receiver.wait_for("signature verified")
+    assert not (tmp_path / "hook.secret").stat().st_mode & 0o077
+
+
 async def test_the_start_and_the_tutorial_do_what_they_say(
     database_url: str, tmp_path: Path
 ) -> None:
-    door, hooks = free_ports(2)
-    env = environment(database_url, tmp_path, ANGARIUM_BIND=f"127.0.0.1:{door}")
-    bin_folder = tmp_path / "bin"
-    bin_folder.mkdir()
-    program = bin_folder / "angarium"
-    program.write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n')
-    program.chmod(0o755)
-    env["PATH"] = f"{bin_folder}:{env['PATH']}"
-
-    def here(text: str) -> str:
-        text = text.replace(ACTIVATION, "")
-        return text.replace("127.0.0.1:8080", f"127.0.0.1:{door}").replace("9000", str(hooks))
-
-    start = section("Start")
-    (background,) = blocks(start, "sh background")
+    reader = Reader(database_url, tmp_path)
+    env, here = reader.env, reader.here
+    (background,) = blocks(START, 'sh title="Second terminal"')
     *preparation, listener = here(background).splitlines()
-    script = here("\n".join(blocks(start, "sh") + blocks(TUTORIAL, "sh")))
+    script = here("\n".join(blocks(START, "sh") + blocks(TUTORIAL, "sh")))
     words = listener.split()
     assert words[0] == "angarium"
     await trio.run_process(["bash", "-euc", "\n".join(preparation)], env=env, cwd=tmp_path)
@@ -106,7 +129,7 @@ async def test_the_start_and_the_tutorial_do_what_they_say(
         assert "undefined" not in printed
     assert {"hook.secret", "billing.secret"} <= names(folder)
     assert not open_to_others(folder)
-    assert names(tmp_path) <= {"bin", "data", folder.name}, "the tutorial keeps to its folder"
+    assert names(tmp_path) <= {".venv", "data", folder.name}, "the tutorial keeps to its folder"
     assert "Order 42: 19.90" in out  # what the script made
     said_by_commands = ("refused, as it should be", '"retried":1', '"status":"COMPLETED"')
     for said in ('"secret":', '"deliveries":1', '"attempts":', '"circuit":', *said_by_commands):
@@ -144,7 +167,9 @@ def test_the_ten_lines_are_ten() -> None:
 
 def test_every_setting_that_the_pages_name_exists() -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields}
-    for name in re.findall(r"`(ANGARIUM_[A-Z_]+)`", README + TUTORIAL + RECEIVING + OPERATING):
+    for name in re.findall(
+        r"`(ANGARIUM_[A-Z_]+)`", README + START + TUTORIAL + RECEIVING + OPERATING
+    ):
         assert name in known, name
 
 
@@ -162,7 +187,7 @@ def test_the_defaults_of_the_table_are_those_of_the_program(variable: str, defau
 
 async def test_every_command_that_the_pages_name_exists() -> None:
     env = environment("", Path("/nonexistent"))
-    pages = README + TUTORIAL + RECEIVING + OPERATING
+    pages = README + START + TUTORIAL + RECEIVING + OPERATING
     for name in sorted(set(re.findall(r"`angarium ([\w-]+)", pages))):
         done = await programs.angarium(name, "--help", env=env)
         assert done.code == 0, name

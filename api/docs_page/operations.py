@@ -15,17 +15,25 @@ class OperationsView:
         self._document = document
 
     def of(self, method: str, path: str, operation: dict[str, Any]) -> str:
-        """Return an operation of the API."""
+        """Return an operation of the API, with its headline."""
+        return f"{_headline(operation)}{self.call(method, path, operation)}</article>"
+
+    def call(self, method: str, path: str, operation: dict[str, Any]) -> str:
+        """Return what an operation takes and answers, and an example, without its headline."""
         return (
-            f"{_head(method, path, operation)}"
+            f"{_line(method, path)}"
             f"{prose(operation.get('description', ''))}"
             f'<div class="sides"><div>{self._takes(operation)}{self._errors(operation)}</div>'
             f"<div><h4>Request</h4>{block(curl(method, path, operation))}"
-            f"{self._answers(operation)}</div></div></article>"
+            f"{self._answers(operation)}</div></div>"
         )
 
     def webhook(self, name: str, operation: dict[str, Any]) -> str:
-        """Return a request that receivers get."""
+        """Return a request that receivers get, with its headline."""
+        return f"{_headline(operation)}{self.request('post', name, operation)}</article>"
+
+    def request(self, method: str, name: str, operation: dict[str, Any]) -> str:
+        """Return a request that receivers get, without its headline."""
         media = operation["requestBody"]["content"]["application/json"]
         lines = [f"{each['name']}: {each['example']}" for each in operation["parameters"]]
         rows = [
@@ -33,10 +41,10 @@ class OperationsView:
             for status, answer in operation["responses"].items()
         ]
         return (
-            f"{_head('post', name, operation)}{prose(operation['description'])}"
+            f"{_line(method, name)}{prose(operation['description'])}"
             f'<div class="sides"><div>{self._takes(operation)}<h4>What your answer means</h4>'
             f"{table(rows)}</div><div><h4>Request</h4>"
-            f"{block(chr(10).join([*lines, '', pretty(media['example'])]))}</div></div></article>"
+            f"{block(chr(10).join([*lines, '', pretty(media['example'])]))}</div></div>"
         )
 
     def _takes(self, operation: dict[str, Any]) -> str:
@@ -109,9 +117,13 @@ def curl(method: str, path: str, operation: dict[str, Any]) -> str:
     return " \\\n  ".join(lines)
 
 
-def _head(method: str, path: str, operation: dict[str, Any]) -> str:
+def _headline(operation: dict[str, Any]) -> str:
+    identifier, summary = escape(operation["operationId"]), escape(operation["summary"])
+    return f'<article id="{identifier}"><h3>{summary}</h3>'
+
+
+def _line(method: str, path: str) -> str:
     return (
-        f'<article id="{escape(operation["operationId"])}"><h3>{escape(operation["summary"])}</h3>'
         f'<p class="line"><span class="method {escape(method)}">{escape(method.upper())}</span> '
         f"{code(path)}</p>"
     )

@@ -74,15 +74,27 @@ def about(schema: dict[str, Any]) -> str:
 
 def shapes(document: dict[str, Any]) -> str:
     """Return every shape of the document."""
-    found = document["components"]["schemas"]
-    requested = _requested(document)
     parts = [
         f'<article id="shape-{escape(name)}"><h3>{escape(name)}</h3>'
-        f"{prose(schema.get('description', ''))}{fields(schema, needed=name in requested)}"
-        f"{'' if 'properties' in schema else kind(schema)}</article>"
-        for name, schema in sorted(found.items())
+        f"{shape(schema, needed=needed)}</article>"
+        for name, schema, needed in shapes_of(document)
     ]
     return f'<h2 id="shapes">Shapes</h2>{"".join(parts)}'
+
+
+def shapes_of(document: dict[str, Any]) -> list[tuple[str, dict[str, Any], bool]]:
+    """Return each shape's name and schema, and whether a request has it."""
+    requested = _requested(document)
+    found = sorted(document["components"]["schemas"].items())
+    return [(name, schema, name in requested) for name, schema in found]
+
+
+def shape(schema: dict[str, Any], *, needed: bool) -> str:
+    """Return a shape without its name. `needed`: as for `fields`."""
+    return (
+        f"{prose(schema.get('description', ''))}{fields(schema, needed=needed)}"
+        f"{'' if 'properties' in schema else kind(schema)}"
+    )
 
 
 def with_words(document: dict[str, Any]) -> dict[str, Any]:

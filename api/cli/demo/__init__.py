@@ -37,7 +37,7 @@ NEXT = """
    angarium listen 9000                    a receiver of your own, that prints and verifies
    angarium keys create --environment DEVELOPMENT --scope manage
    {url}/docs         every call of the API
-   README.md, "Start"                      the same by hand, with curl
+   docs/start.md                           the same by hand, with curl
    Kill the server (kill -9) while events are on their way, and start it again: all arrive."""
 
 

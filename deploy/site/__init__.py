@@ -1,0 +1,1 @@
+"""The documentation site: what MkDocs is given beside the files of docs/."""

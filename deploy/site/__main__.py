@@ -1,0 +1,24 @@
+"""Build the documentation site: `python -m deploy.site FOLDER`. Every warning is an error."""
+
+import os
+import sys
+
+os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # decision 15 says what we know of it
+
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+from mkdocs.exceptions import Abort, MkDocsException
+
+
+def main(folder: str) -> int:
+    """Build into a folder. Returns the exit code."""
+    try:
+        build(load_config("mkdocs.yml", strict=True, site_dir=folder))
+    except (Abort, MkDocsException) as error:
+        sys.stderr.write(f"The site was not built: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:] or [".site"]))

@@ -1,0 +1,83 @@
+"""The sources of the site: which files of the repository it has, and where each is on the site.
+
+A source keeps its path in the repository, so that a link which works there works on the site.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).parents[2]
+OUTSIDE = (
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "bench/README.md",
+    "clients/python/README.md",
+    "clients/typescript/README.md",
+)
+DOCS = "docs"
+_ITEM = re.compile(r"([-*]|\d+\.) ")
+_LINK = re.compile(r"\]\(([^)#:\s]+)[^)]*\)")
+
+
+def sources() -> list[str]:
+    """Return the paths of all files of the site: pages, their images, and what else they link to."""
+    found = [*OUTSIDE]
+    found += [named(path) for path in sorted((ROOT / DOCS).rglob("*")) if path.is_file()]
+    linked = {
+        target
+        for page in found
+        if page.endswith(".md")
+        for target in _linked(page)
+        if target not in found
+    }
+    return [*found, *sorted(linked)]
+
+
+def decisions() -> list[str]:
+    """Return the pages of decisions in their order."""
+    folder = ROOT / DOCS / "decisions"
+    return [named(folder / "README.md"), *map(named, sorted(folder.glob("[0-9]*.md")))]
+
+
+def place(source: str) -> str:
+    """Return where a source is on the site: `docs/api/README.md` at `api/index.html`."""
+    path = PurePosixPath(source.removeprefix(f"{DOCS}/"))
+    if path.suffix != ".md":
+        return str(path)
+    if path.stem.lower() in {"readme", "index"}:
+        return str(path.with_name("index.html"))
+    return str(path.with_suffix("") / "index.html").lower()
+
+
+def slug(title: str, _separator: str) -> str:
+    """Return the anchor of a headline, as readers of the repository have it."""
+    return re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-")
+
+
+def with_lists(text: str) -> str:
+    """Return Markdown with an empty line before each list, which MkDocs needs."""
+    lines: list[str] = []
+    fenced = False
+    for line in text.splitlines():
+        fenced ^= line.startswith("```")
+        above = lines[-1] if lines else ""
+        begins = _ITEM.match(line) and not _ITEM.match(above) and not above.startswith(" ")
+        lines += [""] if begins and above and not fenced else []
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def named(path: Path) -> str:
+    """Return the name of a file in the repository."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def _linked(page: str) -> Iterator[str]:
+    """Yield the files that a page links to and that are no pages: configurations, for example."""
+    folder = (ROOT / page).parent
+    for target in _LINK.findall((ROOT / page).read_text("utf-8")):
+        path = (folder / target).resolve()
+        if path.is_file() and path.suffix != ".md" and path.is_relative_to(ROOT):
+            yield named(path)
