@@ -1,11 +1,12 @@
 """Live channels: the messages of `GET /stream`, made once for all listeners that watch the same.
 
-Listeners move their channel on: a channel without listeners does nothing. A channel keeps its last
-messages, and a listener that is too slow for them is told how many it has missed.
+Listeners move their channel on: a channel without listeners does nothing. The first listener that is due
+makes the messages, and wakes the others. A channel keeps its last messages, and a listener that is too
+slow for them is told how many it has missed.
 """
 
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import nlargest
 from itertools import chain, islice
@@ -26,7 +27,7 @@ from engine.runtime.tally import Tally
 
 Topic = Literal["throughput", "health", "deliveries", "replays", "dlq"]
 TICK_S = 0.25  # between two messages of deliveries
-SLOW_TICKS = 4  # between two messages of the other topics
+SLOW_S = 1.0  # between two messages of the other topics; who follows these alone wakes as seldom
 # Without a message. A client that has left is noticed when something is written to it. It keeps
 # its place until then, and whoever walks through the console's pages opens a stream on each.
 COMMENT_S = 3.0
@@ -98,8 +99,8 @@ class LiveChannel:
         self.number = 0  # of the last message
         self._sights = sights
         self.window = feed.open(audience.environment, None if audience.everything else self._passes)
-        self._at = trio.current_time()
-        self._ticks = 0
+        self.news = trio.Event()  # there are messages, or the streams end; another one follows it
+        self._at = self._slow_at = trio.current_time()
         self._busy = False
         self._dead: Counter[str] = Counter()
         self._walk: Iterator[str] | None = None  # through all destinations, for the next look
@@ -112,26 +113,39 @@ class LiveChannel:
     def join(self, topics: Iterable[Topic]) -> None:
         """Add a listener, who is told everything that so far was told only when it changed."""
         self.wanted.update(topics)
+        self.window.keeps = self.wanted["deliveries"] > 0
         self._told = {}
+
+    def leave(self, topics: Iterable[Topic]) -> None:
+        """Take a listener away."""
+        self.wanted.subtract(topics)
+        self.window.keeps = self.wanted["deliveries"] > 0
+
+    def wake(self) -> None:
+        """Wake the listeners that wait."""
+        self.news.set()
+        self.news = trio.Event()
 
     async def tick(self) -> None:
         """Make the messages that are due, unless another listener does."""
         now = trio.current_time()
         if self._busy or now - self._at < TICK_S:
             return
-        self._busy = True
+        self._busy, before = True, self.number
         try:
             self._at = now
-            self._ticks += 1
             look = self.window.look()
             self._dead += look.dead
             if self.wanted["deliveries"] and look.outcomes:
                 items = [outcome_view(each) for each in look.outcomes]
                 self._say("deliveries", {"items": items, "omitted": look.omitted})
-            if self._ticks % SLOW_TICKS == 0:
+            if now - self._slow_at >= SLOW_S:
+                self._slow_at = now
                 await self._slow()
         finally:
             self._busy = False
+            if self.number > before:
+                self.wake()
 
     async def _slow(self) -> None:
         if self.wanted["throughput"]:
@@ -205,11 +219,13 @@ class Live:
         self._feed = feed
         self._channels: dict[Audience, LiveChannel] = {}
         self._listeners = Tally()
-        self._stopped = trio.Event()
+        self._stopped = False
 
     def stop(self) -> None:
         """End all streams."""
-        self._stopped.set()
+        self._stopped = True
+        for channel in self._channels.values():
+            channel.wake()
 
     async def follow(
         self,
@@ -218,23 +234,24 @@ class Live:
         sights: Sights,
         topics: Iterable[Topic],
         ended: Callable[[], bool],
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes]:
         """Yield the stream of one listener until `ended`. Raises Refusal 503 where a workspace has too
         many."""
+        pause_s = TICK_S if "deliveries" in topics else SLOW_S
         with self._place(workspace), self._listening(audience, sights, set(topics)) as channel:
             heard, said_at = channel.number, trio.current_time()
             yield b"retry: 3000\n\n"
             while not ended():
-                with trio.move_on_after(TICK_S):
-                    await self._stopped.wait()
-                if self._stopped.is_set():
+                if heard == channel.number:
+                    with trio.move_on_after(pause_s):
+                        await channel.news.wait()
+                if self._stopped:
                     return
                 await channel.tick()
                 messages = _since(channel, heard, topics)
                 heard = channel.number
                 if messages:
-                    for message in messages:
-                        yield message
+                    yield b"".join(messages)
                 elif trio.current_time() - said_at >= COMMENT_S:
                     yield b": nothing new\n\n"
                 else:
@@ -266,7 +283,7 @@ class Live:
         try:
             yield channel
         finally:
-            channel.wanted.subtract(topics)
+            channel.leave(topics)
             if not any(channel.wanted.values()):
                 del self._channels[audience]
                 self._feed.close(channel.window)

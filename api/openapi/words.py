@@ -134,6 +134,7 @@ MODELS: dict[str, dict[str, Any]] = {
     },
     "DestinationHealth": {
         "consecutiveFailures": 0,
+        "failingSince": None,
         "lastError": None,
         "lastFailureAt": None,
     },

@@ -60,6 +60,7 @@ def health_view(
         "hold": _hold_view(known.hold),
         "successRate": precise(known.success_rate, 4),
         "consecutiveFailures": known.consecutive_failures,
+        "failingSince": instant(known.failing_since),
         "latencyMs": {
             "p50": known.latency_p50_ms,
             "p95": known.latency_p95_ms,

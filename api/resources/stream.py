@@ -1,6 +1,6 @@
 """The live stream: what happens in an environment, as server-sent events."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, get_args
 
 from pydantic import Field, RootModel
@@ -129,7 +129,6 @@ async def stream(call: Call) -> Answer:
     chunks = services.live.follow(
         credential.workspace, audience, LiveSights(services), topics, ended
     )
-    assert isinstance(chunks, AsyncGenerator)
     first = await anext(chunks)  # too many listeners are an answer, and none that breaks off
     return Answer(200, content_type="text/event-stream", chunks=Opened(first, chunks))
 

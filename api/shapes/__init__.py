@@ -212,6 +212,13 @@ class DestinationHealth(TypedDict):
     hold: DestinationHold | None
     successRate: Annotated[float | None, told("0-1 over the last 5 minutes.")]
     consecutiveFailures: int
+    failingSince: Annotated[
+        Timestamp | None,
+        told(
+            "When ten attempts in a row had failed, or something had waited for an hour without a "
+            "success. Null after the next success."
+        ),
+    ]
     latencyMs: Latency
     lastSuccessAt: Timestamp | None
     lastFailureAt: Timestamp | None

@@ -65,4 +65,5 @@ class Health(Struct, frozen=True, kw_only=True):
     delivered_per_s: float = 0.0
     drained_in_s: float | None = None  # at these rates; None: nothing waits, or it does not shrink
     effective_concurrency: int = 0  # that may be in flight now, whatever the configuration says
+    failing_since: float | None = None  # it counts as failing: see `engine.core.failing`
     hold: Hold | None = None  # what keeps its deliveries from being sent

@@ -90,6 +90,7 @@ def health_of(
         next_probe_at=circuit.next_probe_at,
         success_rate=success_rate,
         consecutive_failures=counters.consecutive_failures,
+        failing_since=throttle.failing.since,
         latency_p50_ms=p50,
         latency_p95_ms=p95,
         latency_p99_ms=p99,

@@ -1,7 +1,7 @@
 """The feed: windows on the outcomes of an environment, for people who watch them live.
 
 Fed after a commit, by the group. A window keeps the first few outcomes between two looks and counts the
-rest. While no window is open, the recorder does not call the feed.
+rest, or counts deaths alone. While no window is open, the recorder does not call the feed.
 """
 
 from collections import Counter
@@ -25,10 +25,12 @@ class Look(Struct, frozen=True):
 
 
 class OutcomeWindow:
-    """The outcomes that pass a filter. Made and closed by `Feed`."""
+    """The outcomes that pass a filter. Made and closed by `Feed`. The window's owner sets `keeps`: False
+    while only deaths are wanted, which are few."""
 
     def __init__(self, environment: int, passes: Callable[[Delivery], bool] | None) -> None:
         self.environment = environment
+        self.keeps = True
         self._passes = passes
         self._outcomes: list[Settlement] = []
         self._omitted = 0
@@ -41,6 +43,8 @@ class OutcomeWindow:
             return
         if settlement.dead_lettered:
             self._dead[delivery.destination] += 1
+        if not self.keeps:
+            return
         if len(self._outcomes) < KEPT:
             self._outcomes.append(settlement)
         else:
@@ -81,6 +85,8 @@ class Feed:
 
     def settled(self, settlements: Sequence[Settlement]) -> None:
         """Hear of a group of outcomes that are durable now."""
+        if not any(window.keeps for windows in self._windows.values() for window in windows):
+            settlements = [each for each in settlements if each.dead_lettered]
         for settlement in settlements:
             delivery = settlement.delivery
             if delivery.origin is not DeliveryOrigin.INSPECTION:

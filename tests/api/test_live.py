@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 import trio
-from trio.testing import MockClock
+from trio.testing import MockClock, wait_all_tasks_blocked
 
-from api.live import BUSIEST, SLOW_TICKS, TICK_S, Audience, LiveChannel
+from api.live import BUSIEST, SLOW_S, Audience, Live, LiveChannel, Topic
 from api.shapes import DestinationHealth
 from engine.actors.reports import DestinationReport
 from engine.core.destination import Destination
@@ -53,9 +54,8 @@ async def look(channel: LiveChannel, sights: Counting) -> set[str]:
     """Let a second pass, and return the destinations whose health was to be told."""
     sights.looks = sights.copied = 0
     sights.told = set()
-    for _ in range(SLOW_TICKS):
-        await trio.sleep(TICK_S)
-        await channel.tick()
+    await trio.sleep(SLOW_S)
+    await channel.tick()
     return sights.told
 
 
@@ -90,3 +90,43 @@ async def test_a_small_environment_is_looked_at_as_a_whole_each_time(
         sights.waiting[late] = 1_000
         told = await look(channel, sights)
         assert (late in told, len(told)) == (True, BUSIEST)
+
+
+async def heard(live: Live, topics: list[Topic], sights: Counting, count: int) -> list[bytes]:
+    """Follow topics until so many pieces have come; return them."""
+    audience = Audience(1, None, None, None, reveals=True)
+    async with aclosing(live.follow("w", audience, sights, topics, lambda: False)) as pieces:
+        return [await anext(pieces) for _ in range(count)]
+
+
+async def test_ten_pages_cost_one_look_a_second_and_one_piece_each(
+    autojump_clock: MockClock,
+) -> None:
+    live, sights = Live(Feed()), Counting(3)
+    pages: list[list[bytes]] = []
+
+    async def page() -> None:
+        pages.append(await heard(live, ["throughput", "health", "dlq"], sights, 1 + 5))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(10):
+            nursery.start_soon(page)
+    assert trio.current_time() == 5 * SLOW_S
+    assert sights.copied == 5 * 3
+    assert all(each == pages[0] for each in pages)
+
+
+async def test_the_end_of_the_server_ends_a_stream_that_waits(autojump_clock: MockClock) -> None:
+    live, ended = Live(Feed()), trio.Event()
+
+    async def page() -> None:
+        with pytest.raises(StopAsyncIteration):
+            await heard(live, ["dlq"], Counting(0), 2)
+        ended.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(page)
+        await wait_all_tasks_blocked()
+        live.stop()
+        await ended.wait()
+    assert trio.current_time() == 0

@@ -24,7 +24,7 @@ from bench.interleaved import cost, in_turns
 from bench.service import Receiver as BenchReceiver
 from bench.service import Service
 from tests.browser import first_view
-from tests.browser.window import Window, open_browser
+from tests.browser.window import HANGS_MS, Window, open_browser
 from tests.process.house import House, until
 from tests.process.receiver import Answer, Receiver, always
 
@@ -41,7 +41,7 @@ TOPICS = "throughput,health,dlq"  # what an overview follows
 # selector has the text. `expect(selector, text)` does so from the next input on, with the ms since then.
 WATCH = """
 globalThis.shown = (selector, text) => new Promise((done, fail) => {
-  setTimeout(() => fail(new Error(`not shown: ${selector} ${text}`)), 30000);
+  setTimeout(() => fail(new Error(`not shown: ${selector} ${text}`)), HANGS_MS);
   const look = () => {
     const found = [...document.querySelectorAll(selector)];
     if (!found.length || !found.every((each) => each.textContent.includes(text))) return;
@@ -63,7 +63,7 @@ globalThis.expect = (selector, text) => {
     for (const kind of kinds) addEventListener(kind, begin, true);
   });
 };
-"""
+""".replace("HANGS_MS", f"{HANGS_MS:.0f}")
 
 
 class Figure(NamedTuple):
@@ -147,8 +147,9 @@ def slides(window: Window, house: House, receiver: Receiver) -> Figure:
     """Measure from a slider's release to the requests in flight on the screen."""
     took = []
     for number in range(SLIDES):
-        path = f"/slow/{number}"
-        receiver.behave(path, always(Answer(delay_s=3)))
+        path = f"/held/{number}"
+        gate = threading.Event()  # nothing is answered before all are seen in flight
+        receiver.behave(path, always(Answer(gate=gate)))
         made = house.made(receiver.url + path, f"slide.{number}", concurrency=1)
         house.patch(made, name=f"Slide {number}")
         house.post_batch([str(each) for each in range(200)], kind=f"slide.{number}")
@@ -162,16 +163,17 @@ def slides(window: Window, house: House, receiver: Receiver) -> Figure:
         page.mouse.down()
         page.mouse.move(box["x"] + box["width"] - 1, box["y"] + box["height"] / 2)
         took.append(after_input(window, page.mouse.up, ".figure-pair", "200 of 256"))
+        gate.set()
         house.api("DELETE", f"/destinations/{made}", {})
     return Figure("slider released to in flight, most", max(took), "ms", 1000)
 
 
-def idle(window: Window, house: House) -> Figure:
+def idle(window: Window, house: House, watched_s: float) -> Figure:
     """Measure what the server uses for one open overview, beyond what it uses by itself."""
 
     def used() -> float:
         before, began = house.cpu_s()[0], time.monotonic()
-        time.sleep(WATCHED_S)
+        time.sleep(watched_s)
         return (house.cpu_s()[0] - before) / (time.monotonic() - began) * 100
 
     window.page.goto("about:blank")
@@ -221,8 +223,8 @@ def main_path() -> Figure:
         return Figure("main path, ten pages over none", float(found.figures["ratio"]), "", 1.03)
 
 
-def measured(deliveries: int) -> list[Figure]:
-    """Measure everything that needs a browser."""
+def measured(deliveries: int, watched_s: float = WATCHED_S) -> list[Figure]:
+    """Measure everything that needs a browser. `watched_s`: how long an idle server is watched, twice."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-figures-"))
     folder.chmod(0o755)
     receiver = Receiver()
@@ -247,7 +249,7 @@ def measured(deliveries: int) -> list[Figure]:
                     interactions(window),
                     ends(window, house, receiver),
                     slides(window, house, receiver),
-                    idle(window, house),
+                    idle(window, house, watched_s),
                 ]
     finally:
         receiver.close()

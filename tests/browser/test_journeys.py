@@ -150,7 +150,7 @@ def test_a_replay_is_counted_started_and_followed_to_its_end(window: Window, tow
     expect(page.get_by_role("status").filter(has_text="would be sent again")).to_be_visible()
     page.get_by_role("button", name=re.compile("^Start ")).click()
     page.get_by_role("heading", name="Replay", exact=True).wait_for()
-    expect(page.locator("main").get_by_text("Completed")).to_be_visible(timeout=20_000)
+    expect(page.locator("main").get_by_text("Completed")).to_be_visible()
 
 
 def test_a_destination_is_made_and_tried_by_the_keyboard_alone(window: Window, town: Town) -> None:
@@ -187,7 +187,7 @@ def test_a_lost_connection_is_told_and_mended(browser: Window, town: Town) -> No
         page.get_by_label("State").select_option("FAILED")
         page.get_by_text("The server does not answer.").wait_for()
         front.upstream = upstream
-        expect(live).to_have_text("Live", timeout=20_000)
+        expect(live).to_have_text("Live")
         expect(page.locator("tbody tr").first).to_be_visible()
     front.close()
 
@@ -251,7 +251,7 @@ def test_all_that_waits_and_matches_is_counted_and_cancelled_by_a_job(
     page.get_by_role("dialog").get_by_text("5 deliveries would never be sent.").wait_for()
     page.get_by_role("dialog").get_by_role("button", name="Cancel 5").click()
     page.get_by_role("heading", name="Cancelling what waits").wait_for()
-    expect(page.locator("main").get_by_text("Completed").first).to_be_visible(timeout=20_000)
+    expect(page.locator("main").get_by_text("Completed").first).to_be_visible()
     assert town.first(f"/deliveries?destinationId={made}&status=PENDING") is None
 
 

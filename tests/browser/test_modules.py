@@ -180,3 +180,24 @@ def test_figures_are_told_as_people_read_them(
     blank: Page, name: str, given: Any, text: str
 ) -> None:
     assert call(blank, "shared/format.js", name, given) == text
+
+
+def test_new_rows_take_the_places_of_rows_that_have_gone(blank: Page) -> None:
+    places = blank.evaluate(
+        """async (module) => {
+          const { placed } = await import(module);
+          const found = [];
+          let known = new Map();
+          for (const ids of [["a", "b", "c"], ["c", "d", "e"], ["x", "c", "d", "e"]]) {
+            known = placed(known, ids);
+            found.push([...known]);
+          }
+          return found;
+        }""",
+        f"{ASSETS}/shared/ui/table.js",
+    )
+    assert places == [
+        [["a", 0], ["b", 1], ["c", 2]],
+        [["c", 2], ["d", 0], ["e", 1]],
+        [["x", 3], ["c", 2], ["d", 0], ["e", 1]],
+    ]

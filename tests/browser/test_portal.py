@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.browser.axe import violations
-from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, first_views
+from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, WATCH, first_view, first_views
 from tests.browser.town import EXACT, MARKUP
 from tests.browser.window import NARROW, SHOTS, WIDE, Window
 from tests.browser.yard import ABILITIES, LARGE, Yard, host_page
@@ -99,6 +99,18 @@ def test_the_portals_first_view_keeps_the_budgets(browser: Window, yard: Yard, l
         assert len(view.requests) <= REQUESTS, view.requests
         assert view.bytes <= BYTES
         window.page.get_by_role("search").wait_for()  # what is loaded later comes
+
+
+def test_the_first_view_in_a_frame_keeps_the_budgets(browser: Window, yard: Yard) -> None:
+    with host_page(yard) as origin, browser.another(yard.url, locale="de-DE") as window:
+        yard.allow(allowedOrigins=[origin])
+        window.page.add_init_script(WATCH)
+        window.page.goto(origin)
+        window.page.frame_locator("iframe").get_by_role("heading", name="Ziele").wait_for()
+        view = first_view(window.page.frames[1])
+        assert 0 < len(view.scripts) <= SCRIPTS, view.scripts
+        assert len(view.requests) <= REQUESTS, view.requests
+        assert view.bytes <= BYTES
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -296,10 +308,57 @@ def test_another_site_embeds_the_portal_and_renews_its_token(browser: Window, ya
         assert complaints == []
 
 
+def test_a_token_of_another_customer_starts_anew(browser: Window, yard: Yard) -> None:
+    account = "https://acme.example/account"
+    with host_page(yard) as origin, browser.another(yard.url) as window:
+        yard.allow(allowedOrigins=[origin], returnUrl=account)
+        page = window.page
+        page.clock.install()
+        page.route(
+            account, lambda route: route.fulfill(body="Your account", content_type="text/html")
+        )
+        page.goto(origin)
+        inside = page.frame_locator("iframe")
+        inside.get_by_role("link", name="Orders").click()
+        inside.get_by_role("link", name="Settings").click()
+        inside.get_by_label("Description").fill("A draft of Ada")
+        tokens = "**/webhooks/token"
+        page.route(tokens, lambda route: route.fulfill(json={"token": yard.token("bob")}))
+        page.clock.fast_forward(
+            "03:46"
+        )  # three quarters of five minutes, when the host's page has another reader
+        inside.get_by_role("heading", name="Endpoints").wait_for()
+        inside.get_by_role("link", name="Of Bob").wait_for()
+        assert inside.get_by_role("link", name="Orders").count() == 0
+        inside.get_by_role("link", name="Deliveries").click()
+        inside.locator("tbody tr", has_text="Of Bob").wait_for()  # names are Bob's
+        page.unroute(tokens)
+        page.route(tokens, lambda route: route.abort())
+        page.clock.fast_forward("14:30")
+        page.clock.fast_forward("00:45")
+        inside.get_by_role("button", name="Continue").click()
+        inside.get_by_role("link", name="Back to where you came from").click()
+        page.wait_for_url(account)  # of the whole window, not of the frame
+
+
+def test_another_link_in_the_same_tab_starts_anew(browser: Window, yard: Yard) -> None:
+    with portal(browser, yard, "/endpoints/{Orders}") as window:
+        window.page.get_by_text("ada", exact=True).wait_for()  # whose session it is
+        window.page.evaluate("(to) => { location.hash = to; }", f"token={yard.token('bob')}")
+        window.page.get_by_role("link", name="Of Bob").wait_for()
+        assert window.page.get_by_role("heading", name="Endpoints").is_visible()
+        assert window.page.url == f"{yard.url}/portal/{yard.workspace}"
+        window.page.reload()
+        window.page.get_by_role("link", name="Of Bob").wait_for()
+
+
 def test_a_site_that_is_not_listed_can_not_frame_the_portal(browser: Window, yard: Yard) -> None:
     with host_page(yard) as origin, browser.another(yard.url) as window:
         yard.allow(allowedOrigins=[origin])
-        window.page.goto(origin.replace("127.0.0.1", "localhost"))
-        window.page.wait_for_load_state("networkidle")
-        assert [each.url for each in window.page.frames[1:]] == ["chrome-error://chromewebdata/"]
-        assert any("frame-ancestors" in each for each in window.complaints)
+        page, refused = window.page, "chrome-error://chromewebdata/"
+        with (
+            page.expect_console_message(lambda said: "frame-ancestors" in said.text),
+            page.expect_event("framenavigated", lambda frame: frame.url == refused),
+        ):
+            page.goto(origin.replace("127.0.0.1", "localhost"))
+        assert [each.url for each in page.frames[1:]] == [refused]

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.patience import HANGS_S
 
 WIDE = (1440, 900)
 NARROW = (390, 844)
-HANGS_MS = 20_000
+HANGS_MS = HANGS_S * 1000
 # Where screenshots are kept: nowhere, unless this names a folder.
 SHOTS = os.environ.get("ANGARIUM_SCREENSHOTS")
 REPORTS = """
@@ -83,9 +85,10 @@ class Window:
         return self.page
 
     def settled(self) -> None:
-        """Wait until the page has a title and no skeleton."""
-        self.page.wait_for_selector("main:not([aria-busy]) h1")
-        self.page.wait_for_selector(".skeleton:not(.sample *)", state="detached")
+        """Wait until the page has a title, no skeleton, and no rows of former filters."""
+        self.page.wait_for_selector("main h1")
+        unfinished = ".skeleton:not(.sample *), [aria-busy=true]"
+        self.page.wait_for_selector(unfinished, state="detached")
 
     def sign_in(self, key: str) -> None:
         """Exchange a key for a session, as a reader does."""
@@ -114,6 +117,7 @@ def open_browser(program: str) -> Iterator[Window]:
         started = sync_playwright()
         playwright = started.__enter__()
     try:
+        expect.set_options(timeout=HANGS_MS)  # its own patience is five seconds
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield Window(browser)
         browser.close()

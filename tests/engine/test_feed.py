@@ -31,6 +31,17 @@ def test_every_death_is_counted_also_when_its_outcome_is_omitted() -> None:
     assert window.look().dead == {dead.delivery.destination: KEPT + 1}
 
 
+def test_a_window_that_keeps_no_outcomes_still_counts_deaths() -> None:
+    feed = Feed()
+    dead = settled(dead=True)
+    window = feed.open(dead.delivery.event.environment)
+    window.keeps = False
+    feed.settled([settled(), dead])
+    look = window.look()
+    assert (look.outcomes, look.omitted) == ([], 0)
+    assert look.dead == {dead.delivery.destination: 1}
+
+
 def test_a_window_has_outcomes_of_its_environment_that_pass_its_filter() -> None:
     feed = Feed()
     one = settled()

@@ -73,6 +73,7 @@ class Receiver:
         self._lock = threading.Lock()
         self._paths: dict[str, Path] = defaultdict(Path)
         self._changed = threading.Condition(self._lock)
+        self._gates: set[threading.Event] = set()
         receiver = self
 
         class Handler(_Handler):
@@ -86,6 +87,9 @@ class Receiver:
     def close(self) -> None:
         """Stop listening; requests that wait at a gate are let go."""
         self._server.closing.set()
+        with self._lock:
+            for gate in self._gates:
+                gate.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -135,6 +139,8 @@ class Receiver:
             known = self._paths[path]
             answer = known.behaviour(n, known.seen[n])
             known.seen[n] += 1
+            if answer.gate is not None:
+                self._gates.add(answer.gate)
             known.open += 1
             known.most_open = max(known.most_open, known.open)
             known.arrivals.append(
@@ -184,8 +190,8 @@ class _Handler(BaseHTTPRequestHandler):
         closing = self.server.closing  # type: ignore[attr-defined]  # it is a _Server
         if answer.delay_s:
             closing.wait(answer.delay_s)
-        while answer.gate is not None and not answer.gate.wait(0.05) and not closing.is_set():
-            pass
+        if answer.gate is not None and not closing.is_set():
+            answer.gate.wait()
         self.owner.answered(self.path)
         lines = [f"HTTP/1.1 {answer.status} Told", f"content-length: {len(answer.body.encode())}"]
         lines += [f"{name}: {value}" for name, value in answer.headers]

@@ -23,6 +23,7 @@ async def test_a_destination_without_attempts_is_idle(api: Caller, receiver: Rec
         "hold": None,
         "successRate": None,
         "consecutiveFailures": 0,
+        "failingSince": None,
         "latencyMs": {"p50": None, "p95": None, "p99": None},
         "lastSuccessAt": None,
         "lastFailureAt": None,
@@ -129,6 +130,7 @@ async def test_an_open_circuit_is_failing_and_says_when_it_probes(
     assert told["state"] == "FAILING"
     assert told["circuit"]["openedAt"] is not None
     assert told["consecutiveFailures"] >= 10
+    await house.until(api, path_of(made), lambda told: told["failingSince"] is not None)
     assert told["queue"]["pending"] + told["queue"]["inFlight"] == 15
     # what is to be retried waits as well
     await house.until(api, path_of(made), lambda told: told["queue"]["pending"] == 15)

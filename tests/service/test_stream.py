@@ -39,9 +39,10 @@ class Listener:
         """Return the data of the next event of a topic that was not returned before."""
         with trio.fail_after(HANGS_S):
             while not self.heard[topic]:
-                name, _, data = (await self.chunk()).decode().partition("\n")
-                event = name.removeprefix("event: ")
-                self.heard[event].append(json.loads(data.removeprefix("data: ")))
+                for told in (await self.chunk()).decode().split("\n\n")[:-1]:
+                    name, _, data = told.partition("\n")
+                    event = name.removeprefix("event: ")
+                    self.heard[event].append(json.loads(data.removeprefix("data: ")))
         return self.heard[topic].pop(0)
 
     async def ends(self) -> None:

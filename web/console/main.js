@@ -1,18 +1,15 @@
 /** The entry of the console, and the frame of every page: navigation, environment, the page of the address, what lies over it. */
-import { h, html, render, signal, useEffect, useErrorBoundary, useState } from "../vendor/preact.js";
+import { h, html, render, signal, useEffect, useState } from "../vendor/preact.js";
 import { locale, preferred, t, useLocale } from "../shared/i18n.js";
 import { lazily } from "../shared/resource.js";
-import { address, go, match, start } from "../shared/router.js";
+import { address, go, inner, Outlet, page, start } from "../shared/router.js";
 import { listen } from "./keyboard.js";
 import { at, codeRefused, ended, environment, logout, resume, segment, session } from "./session.js";
 
 const Login = lazily(() => import("./login.js").then((found) => found.Login));
 const Search = lazily(() => import("./search.js").then((found) => found.Search));
 
-/** @param {() => Promise<{Page: (props: any) => any}>} load */
-const page = (load) => lazily(() => load().then((found) => found.Page));
-
-/** @type {[string, any][]} path, and its page, whose module is loaded when it is first opened */
+/** @type {import("../shared/router.js").Routes} */
 const ROUTES = [
   ["/", page(() => import("./pages/overview.js"))],
   ["/pulse", page(() => import("./pages/pulse.js"))],
@@ -76,11 +73,6 @@ const menu = () => [
 ];
 const NAMES = { DEVELOPMENT: "Development", STAGING: "Staging", PRODUCTION: "Production" };
 
-/** Return the path below the environment. */
-function inner() {
-  return "/" + address.value.pathname.split("/").slice(3).join("/");
-}
-
 /** @param {string} theme */
 function useTheme(theme) {
   document.documentElement.dataset.theme = theme;
@@ -136,27 +128,13 @@ function Side() {
   </header>`;
 }
 
-/** Shows the page of the address. */
-function Outlet() {
-  const [error, reset] = useErrorBoundary((/** @type {any} */ problem) => console.error(problem));
-  const found = match(ROUTES, inner());
-  const Page = found?.page;
-  useEffect(reset, [Page]);
-  if (!Page)
-    return html`<main class="page" id="main"><h1>${t("There is no such page.")}</h1><p><a href=${at()}>${t("To the overview")}</a></p></main>`;
-  if (error)
-    return html`<main class="page" id="main"><h1>${t("This page broke.")}</h1><p class="notice tone-bad">${String(error.message)}</p><p><button class="button" onClick=${reset}>${t("Show it again")}</button></p></main>`;
-  const { params } = found;
-  return html`<main class="page" id="main" tabindex="-1">${h(Page, { key: `${environment.value} ${params.id ?? params.externalId ?? params.eventType ?? ""}`, ...params })}</main>`;
-}
-
 /** @param {{used: boolean}} props `used`: the login link was refused */
 function App({ used }) {
   const out = !session.value;
   useEffect(listen, []);
   if (out) return h(Login, { used });
   return html`<a class="skip button" href="#main">${t("To the content")}</a>
-    <div class="frame" inert=${ended.value}>${h(Side, {})}${h(Outlet, {})}</div>
+    <div class="frame" inert=${ended.value}>${h(Side, {})}${h(Outlet, { routes: ROUTES, home: [at(), t("To the overview")], place: environment.value ?? "" })}</div>
     ${
       searching.value &&
       h(Search, {
@@ -172,7 +150,7 @@ document.documentElement.dataset.theme = localStorage.getItem("angarium.theme") 
 const [used] = await Promise.all([codeRefused(), useLocale(preferred())]);
 if (!session.value) await resume();
 address.value = new URL(location.href);
-start("/console");
+start("/console", ROUTES);
 session.subscribe((found) => {
   const given = location.pathname.split("/")[2];
   if (!found) return;

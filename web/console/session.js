@@ -36,7 +36,7 @@ export function at(path = "") {
   return `/console/${segment()}${path}`;
 }
 
-use({ name: "Angarium", api, at, may: () => writes.value, whole: true });
+use({ name: "Angarium", api, at, may: () => writes.value, whole: true, whose: () => environment.value ?? "" });
 
 const tabs = new BroadcastChannel("angarium.session");
 tabs.onmessage = ({ data }) => {

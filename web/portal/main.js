@@ -1,15 +1,13 @@
 /** The entry of the portal: its bar, the page of the address, and what is said when the session ends. */
-import { h, html, render, useEffect, useErrorBoundary, useState } from "../vendor/preact.js";
+import { h, html, render, useState } from "../vendor/preact.js";
 import { t } from "../shared/i18n.js";
 import { lazily } from "../shared/resource.js";
-import { address, match, start } from "../shared/router.js";
+import { address, inner, Outlet, page, start } from "../shared/router.js";
 import { at, begin, context, customer, host, refusal, renew, state, workspace } from "./session.js";
 
 const Failure = lazily(() => import("../shared/ui/failure.js").then((found) => found.Failure));
-/** @param {() => Promise<{Page: (props: any) => any}>} load */
-const page = (load) => lazily(() => load().then((found) => found.Page));
 
-/** @type {[string, any][]} */
+/** @type {import("../shared/router.js").Routes} */
 const ROUTES = [
   ["/", page(() => import("../shared/pages/destinations.js"))],
   ["/endpoints", page(() => import("../shared/pages/destinations.js"))],
@@ -21,8 +19,6 @@ const ROUTES = [
   ["/types/:eventType", page(() => import("./pages/type.js"))],
   ["/signatures", page(() => import("../shared/pages/signatures.js"))],
 ];
-
-const inner = () => "/" + address.value.pathname.split("/").slice(3).join("/");
 
 function Bar() {
   const brand = context.value?.branding ?? {};
@@ -38,6 +34,7 @@ function Bar() {
     ${!host && html`<span class="brand">${brand.logoUrl ? html`<img src=${brand.logoUrl} alt=${name} referrerpolicy="no-referrer" />` : name}</span>`}
     <nav class="tabs" aria-label=${t("Pages")}>${tabs.map(([path, title, now]) => html`<a key=${path} href=${at(path)} aria-current=${now ? "page" : null}>${title}</a>`)}</nav>
     <span class="tail row wrap">
+      ${!host && html`<span class="quiet cut" title=${t("Customer")}>${context.value?.customerExternalId}</span>`}
       ${brand.supportUrl && html`<a href=${brand.supportUrl} target="_blank" rel="noopener">${t("Help")}</a>`}
       ${!host && context.value?.returnUrl && html`<a href=${context.value.returnUrl}>${t("Back")}</a>`}
     </span>
@@ -62,18 +59,6 @@ function Ending() {
       ${back && (refused || !host) && html`<a class="button" href=${back} target=${host ? "_top" : null}>${t("Back to where you came from")}</a>`}</span></div>`;
 }
 
-function Outlet() {
-  const [error, reset] = useErrorBoundary((/** @type {any} */ problem) => console.error(problem));
-  const found = match(ROUTES, inner());
-  const Page = found?.page;
-  useEffect(reset, [Page]);
-  if (!Page)
-    return html`<main class="page" id="main"><h1>${t("There is no such page.")}</h1><p><a href=${at()}>${t("To the endpoints")}</a></p></main>`;
-  if (error)
-    return html`<main class="page" id="main"><h1>${t("This page broke.")}</h1><p class="notice tone-bad">${String(error.message)}</p><p><button type="button" class="button" onClick=${reset}>${t("Show it again")}</button></p></main>`;
-  return html`<main class="page" id="main" tabindex="-1">${h(Page, { key: found.params.id ?? found.params.eventType ?? "", ...found.params })}</main>`;
-}
-
 /** Why there is nothing to show. */
 function Refused() {
   const why = refusal.value;
@@ -93,12 +78,12 @@ function App() {
   if (!context.value) return h(Refused, {});
   // A disabled fieldset disables all that it holds and keeps what was written there.
   return html`<a class="skip button" href="#main">${t("To the content")}</a>${h(Ending, {})}
-    <fieldset class=${host ? "frame embedded" : "frame"} disabled=${state.value === "ended"} key=${customer.value}>${h(Bar, {})}${h(Outlet, {})}</fieldset>
+    <fieldset class=${host ? "frame embedded" : "frame"} disabled=${state.value === "ended"} key=${customer.value}>${h(Bar, {})}${h(Outlet, { routes: ROUTES, home: [at(), t("To the endpoints")] })}</fieldset>
     <div class="toasts" role="status" />`;
 }
 
 const app = /** @type {Element} */ (document.getElementById("app"));
-start(`/portal/${workspace}`);
+start(`/portal/${workspace}`, ROUTES);
 host?.measure(app);
 await begin();
 address.value = new URL(location.href);

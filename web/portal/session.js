@@ -1,7 +1,8 @@
 /** The portal's session: a token from the address or the host page, renewed before it ends. In frames it stays in memory. */
-import { computed, signal } from "../vendor/preact.js";
+import { batch, computed, signal } from "../vendor/preact.js";
 import { Api, ApiError, use } from "../shared/api.js";
 import { useLocale } from "../shared/i18n.js";
+import { address } from "../shared/router.js";
 import { show } from "./theme.js";
 
 /** True within a frame of another page. */
@@ -10,6 +11,7 @@ const STORED = "angarium.portal";
 const RENEWED = 0.75; // of a token's life
 const AGAIN_MS = 10_000; // between two attempts at a renewal
 const WARNED_MS = 60_000; // before the end
+const ANSWERED_MS = 10_000; // for a token of the host page; then it counts as refused
 /** What the portal says in place of the console's words. */
 const WORDS = {
   en: {
@@ -20,6 +22,7 @@ const WORDS = {
     "No destination matches.": "No endpoint matches.",
     "All destinations": "All endpoints",
     "This destination got no event yet.": "This endpoint got no event yet.",
+    "No destination has this name.": "No endpoint has this name.",
     "Your key does not allow this.": "This is not allowed here.",
     "Check the id and the environment at the top left.": "Check the id.",
     "Sign in again; this page stays as it is.": "Continue at the top of this page; it stays as it is.",
@@ -35,6 +38,7 @@ const WORDS = {
   },
 };
 
+/** @typedef {import("./theme.js").Look} Look what a host page asks for */
 /** @typedef {{workspaceId: string, workspaceName: string, customerAccountId: string, customerExternalId: string, expiresAt: string,
  *   branding: any, returnUrl: string | null, permissions: Record<string, boolean>}} Context */
 
@@ -50,15 +54,77 @@ export const customer = computed(() => context.value?.customerAccountId ?? "");
 /** @type {string | null} */
 let token = null;
 let timers = [0];
-const fragment = new URLSearchParams(location.hash.slice(1));
-const given = Object.fromEntries(fragment);
-if (location.hash) history.replaceState(history.state, "", location.pathname + location.search);
+/** @type {Look & {token?: string}} what the address gave */
+let given = {};
+
+/** Take token and looks out of the address. */
+function read() {
+  given = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+  if (location.hash) history.replaceState(history.state, "", location.pathname + location.search);
+}
+read();
 
 export const workspace = location.pathname.split("/")[2] ?? "";
-/** @type {import("./host.js").Look} */
+/** The page that embeds the portal: it gives tokens and looks, and learns the height. It speaks through one port. */
+class Host {
+  /** @param {(look: Look) => void} look what the page asks for, each time it changes */
+  constructor(look) {
+    /** @type {MessagePort | null} */
+    this.port = null;
+    this.look = look;
+    /** @type {((token: string | null) => void)[]} */
+    this.waiting = [];
+    /** @type {Promise<void>} */
+    this.met = new Promise((done) => {
+      const meet = (/** @type {MessageEvent} */ event) => {
+        // The browser lets only the workspace's origins be the parent (frame-ancestors); others can still send.
+        if (event.source !== window.parent || event.origin === "null") return;
+        if (event.data?.angarium !== "port" || !event.ports[0]) return;
+        removeEventListener("message", meet);
+        this.port = event.ports[0];
+        this.port.onmessage = ({ data }) => this.hear(data);
+        look(event.data.look ?? {});
+        done();
+      };
+      addEventListener("message", meet);
+    });
+    // It holds nothing: the element answers it by the port, and only to this origin.
+    window.parent.postMessage({ angarium: "ready" }, "*");
+  }
+
+  /** @param {any} data */
+  hear(data) {
+    if (data?.type === "look") this.look(data.look ?? {});
+    if (data?.type !== "token") return;
+    const given = typeof data.token === "string" ? data.token : null;
+    for (const done of this.waiting.splice(0)) done(given);
+  }
+
+  /** Ask the page for a token of its customer; null where it gives none. @returns {Promise<string | null>} */
+  async token() {
+    const late = new Promise((done) => setTimeout(done, ANSWERED_MS, null));
+    const given = this.met.then(
+      () =>
+        new Promise((done) => {
+          this.waiting.push(done);
+          this.port?.postMessage({ type: "token" });
+        }),
+    );
+    return /** @type {any} */ (Promise.race([given, late]));
+  }
+
+  /** Tell the page how high the portal is, whenever that changes. @param {Element} element */
+  measure(element) {
+    new ResizeObserver(() => {
+      this.port?.postMessage({ type: "height", height: Math.ceil(element.getBoundingClientRect().height) });
+    }).observe(element);
+  }
+}
+
+/** @type {Look} */
 let asked = {};
 export const host = embedded
-  ? new (await import("./host.js")).Host((look) => {
+  ? new Host((look) => {
       asked = look;
       dress();
     })
@@ -82,6 +148,7 @@ use({
   at,
   may: (ability) => context.value?.permissions[ability] ?? false,
   whole: false,
+  whose: () => customer.value,
 });
 
 /** Show the looks that are known by now. */
@@ -90,7 +157,10 @@ function dress() {
   return useLocale(language ?? navigator.language, WORDS);
 }
 
-/** Take a token. The same customer goes on; another one starts anew. @param {string} next @returns {Promise<boolean>} */
+/**
+ * Take a token. The same customer goes on. Another customer starts anew: nothing of the former one stays on the page.
+ * @param {string} next @returns {Promise<boolean>}
+ */
 async function take(next) {
   const asking = new Api({ token: () => next, environment: () => null, unauthorized: () => undefined });
   try {
@@ -100,12 +170,15 @@ async function take(next) {
       refusal.value = "foreign";
       return false;
     }
-    if (context.value && context.value.customerAccountId !== found.customerAccountId)
-      history.replaceState(null, "", at());
+    const another = context.value && context.value.customerAccountId !== found.customerAccountId;
+    if (another) history.replaceState(null, "", at());
     token = next;
-    refusal.value = null;
-    context.value = found;
-    state.value = "going";
+    batch(() => {
+      if (another) address.value = new URL(location.href);
+      refusal.value = null;
+      context.value = found;
+      state.value = "going";
+    });
     if (!embedded) sessionStorage.setItem(STORED, next);
     // By the server's clock: the reader's can be wrong by more than a session lives.
     const told = Date.parse(answer.headers.get("date") ?? "") || Date.now();
@@ -154,6 +227,14 @@ export async function renew() {
 /** Find the token: the address's, this tab's, or the host page's. */
 export async function begin() {
   await dress();
+  // Another link, opened in this tab, changes the fragment alone: the page is not loaded again.
+  addEventListener("hashchange", () => {
+    const before = given;
+    read();
+    const { token: next, ...looks } = given;
+    given = { ...before, ...looks };
+    if (next) take(next);
+  });
   const stored = embedded ? null : sessionStorage.getItem(STORED);
   const first = given.token ?? stored ?? (await host?.token());
   delete given.token;

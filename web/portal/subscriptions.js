@@ -64,6 +64,6 @@ export function Subscriptions({ destination }) {
       }}>${h(Field, { label: t("Subscribe to"), value: draft, change: setDraft, hint: t("Such as order.* invoice.paid; * is every type.") })}
         <button class="button" disabled=${!wanted.length}>${t("Subscribe")}</button></form>`
     }
-    ${h(Table, { label: t("Event types"), columns, rows: found.items, error: found.error, retry: found.reload, skeleton: 4, id: (row) => row.id, empty: h(Empty, { title: t("It is subscribed to nothing, so no event comes.") }) })}
+    ${h(Table, { label: t("Event types"), columns, list: found, skeleton: 4, id: (row) => row.id, empty: h(Empty, { title: t("It is subscribed to nothing, so no event comes.") }) })}
     ${h(More, { list: found })}</section>`;
 }

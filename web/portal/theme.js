@@ -1,6 +1,6 @@
 /** The looks of the portal: the host page's, else the address's, else the workspace's branding, else ours. */
 
-/** @typedef {import("./host.js").Look} Look */
+/** @typedef {{theme?: string, primary?: string, radius?: string, density?: string, locale?: string}} Look */
 /** @typedef {{colors?: {primary?: string | null, background?: string | null, text?: string | null}, locale?: string | null}} Branding */
 
 const LEAST = 4.5; // WCAG 2.2 AA, of text

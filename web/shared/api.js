@@ -114,8 +114,9 @@ export class Api {
  *   "editHeaders" | "editDeliveryOptions" | "rotateSecrets" | "manageRules" | "manageTransforms" | "retryDeliveries" |
  *   "discardDeliveries" | "replay" | "viewPayloads"} Ability
  * @typedef {{name: string, api: Api, at: (path?: string) => string, may: (ability: Ability) => boolean,
- *   whole: boolean}} App `at`: the address of a page; `may` reads a signal, so that pages are drawn anew; `whole`: True in
- *   the console, which has pages of everything and sees every customer
+ *   whole: boolean, whose: () => string}} App `at`: the address of a page; `may` reads a signal, so that pages are drawn anew;
+ *   `whole`: True in the console, which has pages of everything and sees every customer; `whose`: the environment or the
+ *   customer whose data is shown
  */
 
 /** @type {Api} */
@@ -126,10 +127,12 @@ export let at;
 export let may;
 /** @type {boolean} */
 export let whole;
+/** @type {App["whose"]} */
+export let whose;
 /** @type {string} */
 export let title;
 
 /** Say which application this is, once, before a page is drawn. @param {App} app */
 export function use(app) {
-  ({ api, at, may, whole, name: title } = app);
+  ({ api, at, may, whole, whose, name: title } = app);
 }

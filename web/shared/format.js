@@ -1,5 +1,5 @@
 /** Figures as people read them: shares, durations, sizes, times. */
-import { locale, number, region, t } from "./i18n.js";
+import { formatter, locale, number, t } from "./i18n.js";
 
 /** @param {number | null | undefined} share 0 to 1 */
 export function percent(share) {
@@ -34,7 +34,7 @@ export function rate(n) {
 
 /** @param {string | number | Date} at @param {boolean} [seconds] */
 export function clock(at, seconds = true) {
-  return new Intl.DateTimeFormat(region.value, {
+  return formatter(Intl.DateTimeFormat, {
     hour: "2-digit",
     minute: "2-digit",
     ...(seconds ? { second: "2-digit" } : {}),
@@ -43,7 +43,7 @@ export function clock(at, seconds = true) {
 
 /** Return a local date without its year. @param {string | number} at */
 export function day(at) {
-  return new Intl.DateTimeFormat(region.value, { month: "short", day: "numeric" }).format(new Date(at));
+  return formatter(Intl.DateTimeFormat, { month: "short", day: "numeric" }).format(new Date(at));
 }
 
 /** Return a local date and time. @param {string | number} at */
@@ -52,13 +52,20 @@ export function moment(at) {
   const today = date.toDateString() === new Date().toDateString();
   if (today) return clock(date);
   const other = date.getFullYear() === new Date().getFullYear() ? {} : /** @type {const} */ ({ year: "numeric" });
-  return new Intl.DateTimeFormat(region.value, {
+  return formatter(Intl.DateTimeFormat, {
     ...other,
     month: "short",
     day: "numeric",
     hour: "2-digit",
     minute: "2-digit",
   }).format(date);
+}
+
+/** Return a time in full, local and in UTC. @param {string | number} at */
+export function exact(at) {
+  const date = new Date(at);
+  const local = formatter(Intl.DateTimeFormat, { dateStyle: "medium", timeStyle: "medium" }).format(date);
+  return `${local} · ${date.toISOString()}`;
 }
 
 const STEPS = /** @type {const} */ ([
@@ -73,7 +80,7 @@ export function ago(at, now = Date.now()) {
   const seconds = Math.round((new Date(at).getTime() - now) / 1000);
   if (Math.abs(seconds) < 2) return t("just now");
   const [unit, size] = STEPS.find(([, each]) => Math.abs(seconds) >= each) ?? ["second", 1];
-  return new Intl.RelativeTimeFormat(locale.value, { numeric: "always", style: "narrow" }).format(
+  return formatter(Intl.RelativeTimeFormat, { numeric: "always", style: "narrow" }).format(
     Math.trunc(seconds / size),
     unit,
   );

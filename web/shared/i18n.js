@@ -32,13 +32,27 @@ export function t(text, values) {
 
 /** Translate a text that counts; `{n}` is the number. @param {string} one @param {string} other @param {number} n */
 export function tn(one, other, n, values = {}) {
-  const singular = new Intl.PluralRules(locale.value).select(n) === "one";
+  const singular = formatter(Intl.PluralRules).select(n) === "one";
   return t(singular ? one : other, { n: number(n), ...values });
+}
+
+/** @type {Map<string, any>} */
+const formatters = new Map();
+
+/**
+ * Return a formatter of the reader's region. It is made once: to make one costs as much as a row of a list.
+ * @template F @param {new (locale: string, options?: any) => F} Kind such as `Intl.NumberFormat` @param {object} [options] @returns {F}
+ */
+export function formatter(Kind, options) {
+  const key = `${Kind.name} ${region.value} ${options ? JSON.stringify(options) : ""}`;
+  const found = formatters.get(key) ?? new Kind(region.value, options);
+  formatters.set(key, found);
+  return found;
 }
 
 /** @param {number | null | undefined} value @param {Intl.NumberFormatOptions} [options] */
 export function number(value, options) {
-  return value === null || value === undefined ? "–" : new Intl.NumberFormat(region.value, options).format(value);
+  return value === null || value === undefined ? "–" : formatter(Intl.NumberFormat, options).format(value);
 }
 
 /** Return the language that the reader chose, or the browser's. */

@@ -1,27 +1,30 @@
 /** The names of destinations, loaded once for all lists that show ids. */
 import { html, signal, useEffect } from "../vendor/preact.js";
 import { short } from "./format.js";
-import { api, at } from "./api.js";
+import { api, at, whose } from "./api.js";
 
 /** @type {import("../vendor/preact.js").Signal<Record<string, string>>} */
 const names = signal({});
-let loaded = "";
+let loaded = ""; // whose names are there, or on their way
+let of = "";
 
 /** Return the names by id; they are loaded when they are first asked for. */
 export function useNames() {
-  const place = at();
+  const reader = whose();
   useEffect(() => {
-    if (loaded === place) return;
-    loaded = place;
+    if (loaded === reader) return;
+    if (of !== reader) names.value = {};
+    of = loaded = reader;
     api.get("/destinations", { limit: 1000 }).then(
       ({ items }) => {
+        if (of !== reader) return;
         names.value = Object.fromEntries(items.map((/** @type {any} */ each) => [each.id, each.name]));
       },
       () => {
         loaded = "";
       },
     );
-  }, [place]);
+  }, [reader]);
   return names.value;
 }
 

@@ -1,18 +1,20 @@
 /** What a page shows once it is loaded: data, which is kept while it is loaded again, and modules of its rarer parts. */
-import { h, html, useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
+import { h, html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { ApiError } from "./api.js";
 import { t } from "./i18n.js";
 
 /**
  * Return a component whose module is loaded when it is first shown; until then it shows nothing.
- * @template {(props: any) => any} C @param {() => Promise<C>} load @returns {C}
+ * @template {(props: any) => any} C @param {() => Promise<C>} load
+ * @param {typeof useEffect} [effect] when: after the frame that shows what surrounds it, or with `useLayoutEffect` before
+ * @returns {C}
  */
-export function lazily(load) {
+export function lazily(load, effect = useEffect) {
   /** @type {C | null} */
   let found = null;
   const Later = (/** @type {any} */ props) => {
     const [, drawn] = useState(0);
-    useEffect(() => {
+    effect(() => {
       if (found) return;
       load()
         .catch(() => /** @type {any} */ (Unloaded))
@@ -33,35 +35,38 @@ function Unloaded() {
 
 /**
  * @template T
- * @typedef {{data: T | null, error: import("./api.js").ApiError | null, loading: boolean, at: number | null,
- *   reload: () => void, set: (change: (data: T) => T) => void}} Resource
+ * @typedef {{data: T | null, error: import("./api.js").ApiError | null, stale: boolean, at: number | null,
+ *   reload: () => void, set: (change: (data: T) => T) => void}} Resource `stale`: the data is of the former key
  */
 
 /**
  * Load data and load it again when the key changes. After a 429, a 503 or a lost connection it waits and tries again.
  * @template T @param {(signal: AbortSignal) => Promise<T>} load @param {unknown[]} key
+ * @param {boolean} [keeps] whether data of the former key is shown until that of the new one has come
  * @returns {Resource<T>}
  */
-export function useResource(load, key) {
-  const [state, setState] = useState(/** @type {any} */ ({ data: null, error: null, loading: true, at: null }));
+export function useResource(load, key, keeps = false) {
+  const [state, setState] = useState(/** @type {any} */ ({ data: null, error: null, stale: false, at: null }));
   const [round, setRound] = useState(0);
   const loader = useRef(load);
   loader.current = load;
   const before = useRef(key);
-  useEffect(() => {
+  // A layout effect: the request leaves before the frame is drawn, and not one or two frames after it.
+  useLayoutEffect(() => {
     const abort = new AbortController();
     let timer = 0;
-    const same = before.current.every((each, index) => each === key[index]);
-    before.current = key;
-    setState((/** @type {any} */ old) => ({ ...old, data: same ? old.data : null, loading: true }));
+    if (!before.current.every((each, index) => each === key[index])) {
+      before.current = key;
+      setState((/** @type {any} */ old) => ({ ...old, ...(keeps ? { stale: true } : { data: null }) }));
+    }
     loader.current(abort.signal).then(
       (data) => {
-        if (!abort.signal.aborted) setState({ data, error: null, loading: false, at: Date.now() });
+        if (!abort.signal.aborted) setState({ data, error: null, stale: false, at: Date.now() });
       },
       (error) => {
         if (abort.signal.aborted) return;
         if (!(error instanceof ApiError)) throw error;
-        setState((/** @type {any} */ old) => ({ ...old, error, loading: false }));
+        setState((/** @type {any} */ old) => ({ ...old, error, data: old.stale ? null : old.data, stale: false }));
         if (error.retryAfterS) timer = window.setTimeout(() => setRound((n) => n + 1), error.retryAfterS * 1000);
       },
     );
@@ -79,12 +84,17 @@ export function useResource(load, key) {
 
 /**
  * A list by pages: `more` loads the next one. A page can be empty although there is more to search: then the search
- * goes on until it finds something, or `stop` is called. `searchedTo` is how far back it came.
+ * goes on until it finds something, or `stop` is called. `searchedTo` is how far back it came. While other filters load,
+ * the rows of the former ones stay: the reader sees no empty page in between.
  * @param {import("./api.js").Api} api @param {string} path @param {import("./api.js").Query} query
  * @param {import("./api.js").Query} [deeper] what a search asks for besides, such as to examine more rows at a time
  */
 export function usePages(api, path, query, deeper = {}) {
-  const found = useResource((signal) => api.get(path, { limit: 50, ...query }, signal), [path, JSON.stringify(query)]);
+  const found = useResource(
+    (signal) => api.get(path, { limit: 50, ...query }, signal),
+    [path, JSON.stringify(query)],
+    true,
+  );
   const [search, setSearch] = useState(/** @type {AbortController | null} */ (null));
   const [failed, setFailed] = useState(/** @type {import("./api.js").ApiError | null} */ (null));
   const go = async (/** @type {any} */ from, abort = new AbortController()) => {
@@ -113,14 +123,14 @@ export function usePages(api, path, query, deeper = {}) {
     go(first, abort);
     return () => abort.abort();
   }, [found.at]);
-  const next = found.data?.nextCursor;
+  const next = found.stale ? null : found.data?.nextCursor;
   const items = found.data?.items ?? null;
   return {
     ...found,
     error: found.error ?? failed,
-    items: search && !items?.length ? null : items,
+    items: (search || found.stale) && !items?.length ? null : items,
     more: next && !search ? () => go(found.data) : null,
     stop: search ? () => search.abort() : null,
-    searchedTo: found.data?.searchedTo ?? null,
+    searchedTo: found.stale ? null : (found.data?.searchedTo ?? null),
   };
 }

@@ -1,25 +1,78 @@
-/** The router: the address is the state. Links are ordinary links, so they open in new tabs. */
-import { signal } from "../vendor/preact.js";
+/** The router: the address is the state. Links are ordinary links, so they open in new tabs. A page's module is loaded late. */
+import { h, html, signal, useEffect, useErrorBoundary, useLayoutEffect } from "../vendor/preact.js";
+import { t } from "./i18n.js";
+import { lazily } from "./resource.js";
+
+/** @typedef {[string, any][]} Routes path, and what `page` returns */
 
 /** @type {import("../vendor/preact.js").Signal<URL>} the address that is shown */
 export const address = signal(new URL(location.href));
 
-/** Follow links of this application without loading the page anew. @param {string} base such as `/console` */
-export function start(base) {
+/**
+ * Follow links of this application without loading the page anew. The module of a page is loaded when the pointer or the
+ * focus comes to a link to it. @param {string} base such as `/console` @param {Routes} routes
+ */
+export function start(base, routes) {
+  /** @param {Event} event @returns {HTMLAnchorElement | null} a link to a page of this application */
+  const linkOf = ({ target }) => {
+    const link = /** @type {Element} */ (target).closest?.("a[href]");
+    if (!(link instanceof HTMLAnchorElement) || link.target || link.hasAttribute("download")) return null;
+    if (link.hash && link.pathname === location.pathname) return null; // a place on this page
+    const inside = link.pathname === base || link.pathname.startsWith(base + "/");
+    return inside && link.origin === location.origin ? link : null;
+  };
   addEventListener("popstate", () => {
     address.value = new URL(location.href);
   });
   document.addEventListener("click", (event) => {
-    const target = /** @type {Element} */ (event.target);
-    const link = target.closest?.("a[href]");
-    if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented) return;
-    if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
-    const to = new URL(link.href);
-    const inside = to.pathname === base || to.pathname.startsWith(base + "/");
-    if (to.origin !== location.origin || !inside || link.target || link.hasAttribute("download")) return;
+    const link = linkOf(event);
+    if (!link || event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
-    go(to.href, link.dataset.row);
+    go(link.href, link.dataset.row);
   });
+  for (const kind of ["pointerover", "focusin"])
+    document.addEventListener(kind, (event) => {
+      const link = linkOf(event);
+      // If it can not be loaded now, the page says so when it is opened.
+      if (link)
+        match(routes, inner(new URL(link.href)))
+          ?.page.load()
+          .catch(() => undefined);
+    });
+}
+
+/** Return the path below the environment or the workspace. @param {URL} [of] */
+export function inner(of = address.value) {
+  return "/" + of.pathname.split("/").slice(3).join("/");
+}
+
+/** Return a page of a table of routes: its module exports `Page`. @param {() => Promise<{Page: (props: any) => any}>} load */
+export function page(load) {
+  return Object.assign(
+    lazily(() => load().then((found) => found.Page), useLayoutEffect),
+    { load },
+  );
+}
+
+/**
+ * Shows the page of the address, or why there is none.
+ * @param {{routes: Routes, home: [string, string], place?: string}} props `home`: address and words of the way back;
+ *   `place`: a page of another place starts anew
+ */
+export function Outlet({ routes, home, place = "" }) {
+  const [error, reset] = useErrorBoundary((/** @type {any} */ problem) => console.error(problem));
+  const found = match(routes, inner());
+  const Page = found?.page;
+  useEffect(reset, [Page]);
+  if (!Page)
+    return html`<main class="page" id="main"><h1>${t("There is no such page.")}</h1><p><a href=${home[0]}>${home[1]}</a></p></main>`;
+  if (error)
+    return html`<main class="page" id="main"><h1>${t("This page broke.")}</h1><p class="notice tone-bad">${String(error.message)}</p><p><button type="button" class="button" onClick=${reset}>${t("Show it again")}</button></p></main>`;
+  const { params } = found;
+  const { tab, ...object } = params; // the tabs of an object are one page
+  void tab;
+  return html`<main class="page" id="main" tabindex="-1">${h(Page, { key: [place, ...Object.values(object)].join(" "), ...params })}</main>`;
 }
 
 /** Open an address. @param {string} to @param {string} [row] the row that has the focus when the reader comes back */

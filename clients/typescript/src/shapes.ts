@@ -718,6 +718,11 @@ export interface DestinationHealth {
   /** 0-1 over the last 5 minutes. */
   successRate: number | null;
   consecutiveFailures: number;
+  /**
+   * When ten attempts in a row had failed, or something had waited for an hour without a success.
+   * Null after the next success.
+   */
+  failingSince: string | null;
   latencyMs: Latency;
   lastSuccessAt: string | null;
   lastFailureAt: string | null;

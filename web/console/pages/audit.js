@@ -79,7 +79,7 @@ export function Page() {
       )
     : h(Empty, { title: t("Nothing was changed yet.") });
   return html`${h(Head, { title: t("Audit log") })}${h(Filters, { filters: filters() })}
-    <section class="panel">${found.error && h(Failure, { error: found.error, retry: found.reload })}
+    <section class="panel" aria-busy=${found.stale ? "true" : null}>${found.error && h(Failure, { error: found.error, retry: found.reload })}
       ${
         !found.items
           ? !found.error && h(Skeleton, { rows: 18 })

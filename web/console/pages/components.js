@@ -135,7 +135,7 @@ export function Page() {
     )}
     <section class="panel"><header><h2>${t("Table")}</h2></header>${h(Table, {
       label: t("Table"),
-      rows,
+      list: { items: rows },
       id: (row) => row.id,
       href: () => "#table",
       columns: [

@@ -85,7 +85,7 @@ export function Page({ externalId }) {
   )}
     <p class="row wrap quiet"><span class="wide-text">${externalId}</span>${h(Ident, { id: customer.customerAccountId })}</p>
     <div class="two"><section class="panel"><header><h2>${t("Destinations of its own")}</h2></header>
-      ${h(Table, { label: t("Destinations"), columns: columns().filter((each) => each.on || each.title === t("Success")), rows: list.items, error: list.error, retry: list.reload, id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`), skeleton: 6, empty: h(Empty, { title: t("None is tied to this customer.") }, html`<p class="quiet">${t("Its events still reach the destinations that are tied to nobody.")}</p>`) })}
+      ${h(Table, { label: t("Destinations"), columns: columns().filter((each) => each.on || each.title === t("Success")), list, id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`), skeleton: 6, empty: h(Empty, { title: t("None is tied to this customer.") }, html`<p class="quiet">${t("Its events still reach the destinations that are tied to nobody.")}</p>`) })}
       ${h(More, { list })}</section>
     <section class="panel"><header><h2>${t("Name and limits")}</h2></header>${h(Quotas, { customer, changed: (next) => found.set(() => next) })}</section></div>`;
 }

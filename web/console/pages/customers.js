@@ -56,6 +56,6 @@ export function Page() {
         html`<p class="quiet">${t("The first event with a customerExternalId opens a customer's account.")}</p>`,
       );
   return html`${h(Head, { title: t("Customers") })}${h(Filters, { filters: filters() })}
-    <section class="panel">${h(Table, { label: t("Customers"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.customerExternalId, href: (row) => at(`/customers/${encodeURIComponent(row.customerExternalId)}`), skeleton: 18 })}
+    <section class="panel">${h(Table, { label: t("Customers"), columns: columns(), list: found, empty, id: (row) => row.customerExternalId, href: (row) => at(`/customers/${encodeURIComponent(row.customerExternalId)}`), skeleton: 18 })}
       ${h(More, { list: found })}</section>`;
 }

@@ -21,7 +21,7 @@ import { zoned } from "../../shared/pages/deliveries.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [
-  { name: "destinationId", label: t("Destination"), placeholder: t("Id") },
+  { name: "destinationId", label: t("Destination"), named: true },
   { name: "eventType", label: t("Event type") },
   {
     name: "errorCategory",
@@ -87,14 +87,14 @@ function Causes({ given, empty }) {
   const total = items.reduce((/** @type {number} */ sum, /** @type {any} */ each) => sum + each.count, 0);
   const more = found.more || items.some((/** @type {any} */ each) => each.atLeast);
   return html`<p class="inside quiet">${tn("{n} cause", "{n} causes", items.length)}, ${tn("{n} dead letter", "{n} dead letters", total)}${more ? "+" : ""}</p>
-    <ul class="causes">${items.map((/** @type {any} */ group) => h(Cause, { key: group.signature, group, changed: found.reload }))}</ul>
+    <ul class="causes" aria-busy=${found.stale ? "true" : null}>${items.map((/** @type {any} */ group) => h(Cause, { key: group.signature, group, changed: found.reload }))}</ul>
     ${h(More, { list: found })}`;
 }
 
 /** @param {{given: Record<string, string>, empty: any}} props */
 function Letters({ given, empty }) {
   const found = usePages(api, "/dlq", zoned(given));
-  return html`${h(Table, { label: t("Dead letters"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, id: (row) => row.deliveryId, href: link, empty, skeleton: 18 })}
+  return html`${h(Table, { label: t("Dead letters"), columns: columns(), list: found, id: (row) => row.deliveryId, href: link, empty, skeleton: 18 })}
     ${h(More, { list: found })}`;
 }
 

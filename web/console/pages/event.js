@@ -105,7 +105,7 @@ export function Page({ id }) {
     <div class="two">
       <div class="stack">
         <section class="panel"><header><h2>${t("Deliveries")}</h2></header>
-          ${h(Table, { label: t("Deliveries"), columns: columns({ type: false }), rows: deliveries.data?.items ?? null, error: deliveries.error, retry: deliveries.reload, id: (row) => row.id, href: link, skeleton: 3, empty: h(Empty, { title: t("It reached nobody.") }) })}
+          ${h(Table, { label: t("Deliveries"), columns: columns({ type: false }), list: { ...deliveries, items: deliveries.data?.items ?? null }, id: (row) => row.id, href: link, skeleton: 3, empty: h(Empty, { title: t("It reached nobody.") }) })}
         </section>
         <section class="panel"><header><h2>${t("Why not?")}</h2>
           ${!asked && html`<button type="button" class="button" onClick=${() => setWhy(true)}>${t("Ask every rule")}</button>`}</header>

@@ -146,7 +146,7 @@ export function Page() {
       ${h(Figure, { name: t("Dead letters"), value: number(counts.data?.inDlq) + (counts.data?.atLeast ? "+" : ""), href: at("/dlq") })}
     </section>
     <section class="panel"><header><h2>${t("Destinations, worst first")}</h2><a href=${at("/destinations")}>${t("All destinations")}</a></header>
-      ${h(Table, { label: t("Destinations"), columns: columns(), rows: items, error: summaries.error, retry: summaries.reload, id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`), empty: h(FirstSteps, {}) })}
+      ${h(Table, { label: t("Destinations"), columns: columns(), list: { ...summaries, items }, id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`), empty: h(FirstSteps, {}) })}
     </section>
     ${ready && h(Below, { series })}`;
 }

@@ -94,7 +94,7 @@ export function Page() {
     <p class="quiet">${t("Longest queues first. Move a slider: the service follows at once, and both curves show it.")}</p>
     ${h(Filters, { filters: filters() })}
     <datalist id="steps">${Array.from({ length: 16 }, (_, index) => html`<option value=${index} />`)}</datalist>
-    <section class="panel" aria-label=${t("Destinations")}>
+    <section class="panel" aria-label=${t("Destinations")} aria-busy=${found.stale ? "true" : null}>
       ${found.error && h(Failure, { error: found.error, retry: found.reload })}
       ${
         !items

@@ -103,7 +103,7 @@ export function Page() {
       );
   return html`${h(Head, { title: t("Replays"), live: true }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${make}>${t("New replay")}</button>`)}
     ${h(Filters, { filters: filters() })}
-    <section class="panel">${h(Table, { label: t("Replays"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.id, href: (row) => at(`/replays/${row.id}`), skeleton: 12 })}
+    <section class="panel">${h(Table, { label: t("Replays"), columns: columns(), list: found, empty, id: (row) => row.id, href: (row) => at(`/replays/${row.id}`), skeleton: 12 })}
       ${h(More, { list: found })}</section>
     ${
       query().new &&

@@ -15,7 +15,7 @@ import { api, at, writes } from "../session.js";
 
 /** @returns {import("../../shared/ui/filters.js").Filter[]} */
 const filters = () => [
-  { name: "destinationId", label: t("Destination"), placeholder: t("Id") },
+  { name: "destinationId", label: t("Destination"), named: true },
   { name: "enabled", label: t("State"), options: ["true", "false"], words: [t("On"), t("Off")] },
 ];
 
@@ -55,7 +55,7 @@ export function Page() {
       );
   return html`${h(Head, { title: t("Routing rules") }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${() => setQuery({ new: "1" })}>${t("New rule")}</button>`)}
     ${h(Filters, { filters: filters() })}
-    <section class="panel">${h(Table, { label: t("Routing rules"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.id, href: (row) => at(`/rules?open=${row.id}`), skeleton: 18 })}
+    <section class="panel">${h(Table, { label: t("Routing rules"), columns: columns(), list: found, empty, id: (row) => row.id, href: (row) => at(`/rules?open=${row.id}`), skeleton: 18 })}
       ${h(More, { list: found })}</section>
     ${open && h(Opened, { id: open, close })}
     ${making && writes.value && h(RuleEditor, { rule: blank, close })}`;

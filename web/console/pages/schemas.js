@@ -107,7 +107,7 @@ export function Page() {
       );
   return html`${h(Head, { title: t("Schemas") }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${infer}>${t("Infer a schema")}</button>`)}
     ${h(Filters, { filters: filters() })}
-    <section class="panel">${h(Table, { label: t("Schemas"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, empty, id: (row) => row.id, href: (row) => at(`/schemas/${encodeURIComponent(row.eventType)}?version=${row.version}`), skeleton: 12 })}
+    <section class="panel">${h(Table, { label: t("Schemas"), columns: columns(), list: found, empty, id: (row) => row.id, href: (row) => at(`/schemas/${encodeURIComponent(row.eventType)}?version=${row.version}`), skeleton: 12 })}
       ${h(More, { list: found })}</section>
     ${
       query().new &&

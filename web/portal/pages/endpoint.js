@@ -5,7 +5,7 @@ import { duration, percent } from "../../shared/format.js";
 import { number, t } from "../../shared/i18n.js";
 import { Head } from "../../shared/head.js";
 import { columns, link } from "../../shared/parts/deliveries.js";
-import { Figure, useNow } from "../../shared/parts/destination/now.js";
+import { Figure, Trouble, useNow } from "../../shared/parts/destination/now.js";
 import { Settings } from "../../shared/parts/destination/settings.js";
 import { Switches } from "../../shared/parts/destination/switches.js";
 import { Hold } from "../../shared/parts/holds.js";
@@ -14,7 +14,6 @@ import { lazily, useResource } from "../../shared/resource.js";
 import { go } from "../../shared/router.js";
 import { Empty, Skeleton } from "../../shared/ui/empty.js";
 import { Failure } from "../../shared/ui/failure.js";
-import { Moment } from "../../shared/ui/moment.js";
 import { More } from "../../shared/ui/more.js";
 import { State } from "../../shared/ui/state.js";
 import { Table } from "../../shared/ui/table.js";
@@ -24,26 +23,25 @@ import { Subscriptions } from "../subscriptions.js";
 const Bench = lazily(() => import("../../shared/pages/bench.js").then((found) => found.Page));
 
 /** How it does and what it got last. @param {{destination: any}} props */
-function Course({ destination: { id } }) {
+function Overview({ destination: { id } }) {
   const { health, list } = useNow(id);
   const now = health.data;
   if (!now) return health.error ? h(Failure, { error: health.error, retry: health.reload }) : h(Skeleton, { rows: 10 });
-  const troubled = ["FAILING", "DEGRADED", "DISABLED"].includes(now.state);
   return html`<p class="verdict">${h(State, { name: now.state })}${h(Hold, { hold: now.hold })}</p>
-    ${troubled && now.lastError && html`<p class="notice tone-bad"><span><strong>${now.lastError}</strong> <span class="quiet">${h(Moment, { at: now.lastFailureAt, relative: true })}</span></span></p>`}
+    ${h(Trouble, { health: now })}
     <section class="figures" aria-label=${t("Figures")}>
       ${h(Figure, { name: t("Success") }, percent(now.successRate))}
       ${h(Figure, { name: t("Waiting") }, number(now.queue.pending))}
       ${h(Figure, { name: t("Latency p50, p95") }, html`${duration(now.latencyMs.p50)} <span class="unit">${duration(now.latencyMs.p95)}</span>`)}
     </section>
     <section class="panel"><header><h2>${t("Deliveries")}</h2><a href=${at(`/deliveries?destinationId=${id}`)}>${t("Filter them")}</a></header>
-      ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), rows: list.items, error: list.error, retry: list.reload, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing was delivered here yet.") }, may("testDestinations") && html`<p class="quiet">${t("Send a sample to try the address.")}</p>`) })}
+      ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), list, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing was delivered here yet.") }, may("testDestinations") && html`<p class="quiet">${t("Send a sample to try the address.")}</p>`) })}
       ${h(More, { list: list })}
     </section>`;
 }
 
 /** @param {{id: string, tab?: string}} props */
-export function Page({ id, tab = "course" }) {
+export function Page({ id, tab = "overview" }) {
   const found = useResource((signal) => api.get(`/destinations/${id}`, {}, signal), [id]);
   const [recovers, setRecovers] = useState(false);
   const up = /** @type {[string, string]} */ (["/destinations", t("Destinations")]);
@@ -58,15 +56,15 @@ export function Page({ id, tab = "course" }) {
   };
   const path = `/destinations/${id}`;
   const tabs = /** @type {[string, string, string][]} */ ([
-    ["course", t("Course"), at(path)],
+    ["overview", t("Overview"), at(path)],
     ["types", t("Event types"), at(`${path}/types`)],
     ["settings", t("Settings"), at(`${path}/settings`)],
     ...(may("manageTransforms") ? [["script", t("Transform"), at(`${path}/script`)]] : []),
   ]);
-  const views = /** @type {Record<string, any>} */ ({ course: Course, types: Subscriptions, settings: Settings });
+  const views = /** @type {Record<string, any>} */ ({ overview: Overview, types: Subscriptions, settings: Settings });
   return html`${h(
     Head,
-    { title: destination.name, up, live: tab === "course" },
+    { title: destination.name, up, live: tab === "overview" },
     may("replay") &&
       destination.status !== "ARCHIVED" &&
       html`<button type="button" class="button" onClick=${() => setRecovers(true)}>${t("Recover since…")}</button>`,

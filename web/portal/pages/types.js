@@ -25,9 +25,7 @@ export function Page() {
     ${h(Table, {
       label: t("Event types"),
       columns,
-      rows: found.items,
-      error: found.error,
-      retry: found.reload,
+      list: found,
       id: (row) => row.id,
       href: (row) => at(`/types/${encodeURIComponent(row.eventType)}`),
       empty: h(

@@ -1,8 +1,8 @@
 /** The deliveries: narrow them down, watch them, open one, act on the picked ones. */
-import { h, html, useEffect, useState } from "../../vendor/preact.js";
-import { t, tn } from "../i18n.js";
+import { h, html, useCallback, useEffect, useMemo, useState } from "../../vendor/preact.js";
+import { locale, t, tn } from "../i18n.js";
 import { usePages } from "../resource.js";
-import { asked, clear, query } from "../router.js";
+import { asked, clear } from "../router.js";
 import { useStream } from "../stream.js";
 import { Empty } from "../ui/empty.js";
 import { Filters } from "../ui/filters.js";
@@ -43,9 +43,9 @@ const filters = () => [
   },
   { name: "errorCategory", label: t("Last error"), options: CATEGORIES },
   { name: "eventType", label: t("Event type") },
-  ...(whole ? [{ name: "customerExternalId", label: t("Customer"), rare: true }] : []),
+  ...(whole ? [{ name: "customerExternalId", label: t("Customer") }] : []),
   { name: "responseStatus", label: t("Answer"), placeholder: "500", rare: true },
-  { name: "destinationId", label: t("Destination"), placeholder: t("Id") },
+  { name: "destinationId", label: t("Destination"), named: true },
   { name: "originKind", label: t("Origin"), options: ["NORMAL", "REPLAY", "INSPECTION"], rare: true },
   { name: "priority", label: t("Priority"), options: ["STANDARD", "HIGH", "CRITICAL"], rare: true },
   { name: "replayJobId", label: t("Replay"), placeholder: t("Id"), rare: true },
@@ -115,12 +115,14 @@ export function Page() {
     setFresh(0);
     found.reload();
   };
-  const pick = (/** @type {string} */ id) =>
+  const pick = useCallback((/** @type {string} */ id) => {
     setPicked((old) => {
       const next = new Set(old);
       if (!next.delete(id)) next.add(id);
       return next;
     });
+  }, []);
+  const shown = useMemo(() => columns({ destination: !given.destinationId }), [!given.destinationId, locale.value]);
   const empty = Object.keys(given).length
     ? h(
         Empty,
@@ -150,10 +152,8 @@ export function Page() {
       }
       ${h(Table, {
         label: t("Deliveries"),
-        columns: columns({ destination: !query().destinationId }),
-        rows: found.items,
-        error: found.error,
-        retry: found.reload,
+        columns: shown,
+        list: found,
         empty,
         id: (row) => row.id,
         href: link,

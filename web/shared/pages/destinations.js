@@ -1,7 +1,7 @@
 /** The destinations: find one, compare them, the ones in trouble first; make another. */
-import { h, html, useRef } from "../../vendor/preact.js";
+import { h, html, useMemo, useRef } from "../../vendor/preact.js";
 import { compact, duration, percent } from "../format.js";
-import { number, t } from "../i18n.js";
+import { locale, number, t } from "../i18n.js";
 import { lazily, usePages } from "../resource.js";
 import { asked, clear, query, setQuery } from "../router.js";
 import { useStream } from "../stream.js";
@@ -131,10 +131,8 @@ export function Page() {
     <section class="panel">
       ${h(Table, {
         label: t("Destinations"),
-        columns: columns(),
-        rows: found.items,
-        error: found.error,
-        retry: found.reload,
+        columns: useMemo(columns, [locale.value]),
+        list: found,
         empty,
         id: (row) => row.destination.id,
         href: (row) => at(`/destinations/${row.destination.id}`),

@@ -1,14 +1,18 @@
 /** The filters of a list. They live in the address, so that a link shows the same list. */
 import { h, html, useEffect, useRef, useState } from "../../vendor/preact.js";
-import { words } from "../format.js";
+import { short, words } from "../format.js";
 import { t } from "../i18n.js";
+import { useNames } from "../names.js";
 import { clear, query, setQuery } from "../router.js";
 import { Field } from "./field.js";
 
 const STILL_MS = 300; // without a key, until a text counts
+const ID_LENGTH = 36;
+const LIST = "destinations"; // a page has one filter of them
 
 /**
- * @typedef {{name: string, label: string, options?: string[], words?: string[], placeholder?: string, kind?: string, rare?: boolean}} Filter
+ * @typedef {{name: string, label: string, options?: string[], words?: string[], placeholder?: string, kind?: string,
+ *   named?: boolean, rare?: boolean}} Filter `named`: the id of a destination, which is chosen by its name
  */
 
 /** @param {{filter: Filter, value: string}} props */
@@ -29,6 +33,33 @@ function Written({ filter, value }) {
     kind: filter.kind ?? "search",
     spellcheck: false,
   });
+}
+
+/** A destination, by its name; its id is taken as well. @param {{filter: Filter, value: string}} props */
+function Named({ filter, value }) {
+  const names = useNames();
+  const [draft, setDraft] = useState(/** @type {string | null} */ (null));
+  useEffect(() => setDraft(null), [value]);
+  const known = Object.entries(names);
+  const often = known.map(([, name]) => name).filter((name, index, all) => all.indexOf(name) !== index);
+  const byText = new Map(known.map(([id, name]) => [often.includes(name) ? `${name} · ${short(id)}` : name, id]));
+  const change = (/** @type {string} */ text) => {
+    setDraft(text);
+    const id = byText.get(text.trim()) ?? (text.trim().length === ID_LENGTH ? text.trim() : "");
+    if (id || !text.trim()) setQuery({ [filter.name]: id });
+  };
+  const unknown = draft && ![...byText.keys()].some((each) => each.toLowerCase().includes(draft.trim().toLowerCase()));
+  return html`${h(Field, {
+    label: filter.label,
+    value: draft ?? names[value] ?? value,
+    change,
+    kind: "search",
+    list: LIST,
+    placeholder: t("Name or id"),
+    wrong: unknown && draft.trim().length !== ID_LENGTH ? t("No destination has this name.") : null,
+    spellcheck: false,
+  })}
+    <datalist id=${LIST}>${[...byText.keys()].map((text) => html`<option value=${text} />`)}</datalist>`;
 }
 
 /** @param {{filters: Filter[], children?: any}} props */
@@ -52,7 +83,7 @@ export function Filters({ filters, children }) {
             ],
             change: (value) => setQuery({ [filter.name]: value }),
           })
-        : h(Written, { key: filter.name, filter, value: given[filter.name] ?? "" }),
+        : h(filter.named ? Named : Written, { key: filter.name, filter, value: given[filter.name] ?? "" }),
     )}
     ${(all || shown.length < filters.length) && html`<button type="button" class="button bare" aria-expanded=${all} onClick=${() => setAll(!all)}>${all ? t("Fewer filters") : t("More filters")}</button>`}
     ${used && html`<button type="button" class="button bare" onClick=${() => clear(filters)}>${t("Clear filters")}</button>`}

@@ -1,6 +1,6 @@
 /** A time: local, or how long ago; the title has it in UTC. One timer serves all. */
 import { html, signal } from "../../vendor/preact.js";
-import { ago, moment } from "../format.js";
+import { ago, exact, moment } from "../format.js";
 
 /** The present, told each second while a page shows it. */
 export const now = signal(Date.now());
@@ -11,8 +11,7 @@ setInterval(() => {
 /** @param {{at: string | null | undefined, relative?: boolean}} props */
 export function Moment({ at, relative }) {
   if (!at) return html`<span class="quiet">–</span>`;
-  const date = new Date(at);
-  return html`<time datetime=${at} title=${`${date.toLocaleString()} · ${date.toISOString()}`}>${relative ? ago(at, now.value) : moment(at)}</time>`;
+  return html`<time datetime=${at} title=${exact(at)}>${relative ? ago(at, now.value) : moment(at)}</time>`;
 }
 
 /** A countdown in whole seconds. @param {{until: string | number}} props */

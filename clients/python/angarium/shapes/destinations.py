@@ -272,6 +272,9 @@ class DestinationHealth(TypedDict):
     # 0-1 over the last 5 minutes.
     successRate: float | None
     consecutiveFailures: int
+    # When ten attempts in a row had failed, or something had waited for an hour without a success.
+    # Null after the next success.
+    failingSince: str | None
     latencyMs: Latency
     lastSuccessAt: str | None
     lastFailureAt: str | None

@@ -56,6 +56,6 @@ export function Lanes({ destination }) {
       { title: t("This destination has no lanes.") },
       html`<p class="quiet">${t("Its deliveries are sent in any order. Settings can ask for an order, per customer or strict.")}</p>`,
     );
-  return html`<section class="panel">${h(Table, { label: t("Lanes"), columns: columns(), rows: found.items, error: found.error, retry: found.reload, id: (row) => row.key ?? row.kind, href: (row) => at(row.head ? `/deliveries/${row.head.id}` : `/destinations/${destination.id}`), empty: h(Empty, { title: t("Nothing waits in any lane.") }) })}
+  return html`<section class="panel">${h(Table, { label: t("Lanes"), columns: columns(), list: found, id: (row) => row.key ?? row.kind, href: (row) => at(row.head ? `/deliveries/${row.head.id}` : `/destinations/${destination.id}`), empty: h(Empty, { title: t("Nothing waits in any lane.") }) })}
     ${h(More, { list: found })}</section>`;
 }

@@ -5,7 +5,6 @@ import { number, t } from "../../../shared/i18n.js";
 import { paused } from "../../../shared/stream.js";
 import { Empty, Skeleton } from "../../../shared/ui/empty.js";
 import { Failure } from "../../../shared/ui/failure.js";
-import { Moment } from "../../../shared/ui/moment.js";
 import { State } from "../../../shared/ui/state.js";
 import { More } from "../../../shared/ui/more.js";
 import { Table } from "../../../shared/ui/table.js";
@@ -14,7 +13,7 @@ import { api, at, writes } from "../../session.js";
 import { Concurrency } from "../concurrency.js";
 import { Course, Courses } from "../course.js";
 import { columns, link } from "../../../shared/parts/deliveries.js";
-import { Figure, useNow } from "../../../shared/parts/destination/now.js";
+import { Figure, Trouble, useNow } from "../../../shared/parts/destination/now.js";
 import { Hold } from "../../../shared/parts/holds.js";
 
 /** @param {{health: any}} props */
@@ -57,14 +56,14 @@ export function Live({ destination, changed }) {
   const held = now.hold && ["RETRY_AFTER", "CIRCUIT"].includes(now.hold.reason);
   return html`<p class="verdict">${h(State, { name: now.state })}${h(Hold, { hold: now.hold })}
       ${held && writes.value && h(Button, { act: resume }, t("Go on now"))}</p>
-    ${now.lastError && ["FAILING", "DEGRADED", "DISABLED"].includes(now.state) && html`<p class="notice tone-bad"><span><strong>${now.lastError}</strong> <span class="quiet">${h(Moment, { at: now.lastFailureAt, relative: true })}</span></span></p>`}
+    ${h(Trouble, { health: now })}
     ${h(Figures, { health: now })}
     <section class="panel"><header><h2>${t("The last two minutes")}</h2>
       <span class="legend"><span><i style=${{ "--tone": "var(--warn)" }} />${t("waiting")}</span><span><i style=${{ "--tone": "var(--accent)" }} />${t("in flight")}</span></span></header>
       <div class="inside halves">${h(Course, { points: courses.current.points[id] })}
         <div class="field"><span class="label">${t("Concurrency")}</span>${h(Concurrency, { destination, queue: now.queue, changed })}</div></div></section>
     <section class="panel"><header><h2>${t("Deliveries")}</h2><a href=${at(`/deliveries?destinationId=${id}`)}>${t("Filter them")}</a></header>
-      ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), rows: list.items, error: list.error, retry: list.reload, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing was delivered here yet.") }, html`<p class="quiet">${t("Send a sample to try the address, or add a routing rule.")}</p>`) })}
+      ${h(Table, { label: t("Deliveries"), columns: columns({ destination: false }), list, id: (row) => row.id, href: link, skeleton: 8, empty: h(Empty, { title: t("Nothing was delivered here yet.") }, html`<p class="quiet">${t("Send a sample to try the address, or add a routing rule.")}</p>`) })}
       ${h(More, { list })}
     </section>`;
 }

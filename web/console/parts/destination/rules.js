@@ -15,6 +15,6 @@ export function RulesOf({ destination }) {
     writes.value &&
     html`<a class="button" href=${at(`/rules?new=1&destinationId=${destination.id}`)}>${t("New rule")}</a>`;
   return html`<section class="panel"><header><h2>${t("Routing rules")}</h2>${add}</header>
-    ${h(Table, { label: t("Routing rules"), columns: columns({ destination: false }), rows: found.items, error: found.error, retry: found.reload, id: (row) => row.id, href: (row) => at(`/rules?open=${row.id}&destinationId=${destination.id}`), empty: h(Empty, { title: t("No rule leads here, so no event comes.") }) })}
+    ${h(Table, { label: t("Routing rules"), columns: columns({ destination: false }), list: found, id: (row) => row.id, href: (row) => at(`/rules?open=${row.id}&destinationId=${destination.id}`), empty: h(Empty, { title: t("No rule leads here, so no event comes.") }) })}
     ${h(More, { list: found })}</section>`;
 }

@@ -108,7 +108,7 @@ export function Keys() {
       : []),
   ];
   return html`<section class="panel"><header><h2>${t("API keys")}</h2>${writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${() => setMaking(true)}>${t("New key")}</button>`}</header>
-    ${h(Table, { label: t("API keys"), columns, rows: found.items, error: found.error, retry: found.reload, id: (row) => row.id, skeleton: 6, empty: h(Empty, { title: t("This environment has no keys.") }) })}
+    ${h(Table, { label: t("API keys"), columns, list: found, id: (row) => row.id, skeleton: 6, empty: h(Empty, { title: t("This environment has no keys.") }) })}
     ${h(More, { list: found })}</section>
     ${
       making &&

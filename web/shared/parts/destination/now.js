@@ -1,8 +1,10 @@
 /** A destination now: its health and its deliveries, loaded once and then followed by the stream. */
-import { html } from "../../../vendor/preact.js";
+import { h, html } from "../../../vendor/preact.js";
 import { api } from "../../api.js";
+import { t, tn } from "../../i18n.js";
 import { usePages, useResource } from "../../resource.js";
 import { useStream } from "../../stream.js";
+import { Moment } from "../../ui/moment.js";
 import { merged } from "../deliveries.js";
 
 const SHOWN = 200; // deliveries; the stream brings more for as long as the page is open
@@ -29,6 +31,16 @@ export function useNow(id) {
     },
   );
   return { health, list };
+}
+
+/** Why a destination fails, and since when. @param {{health: any}} props */
+export function Trouble({ health }) {
+  const { state, lastError, lastFailureAt, lastSuccessAt, failingSince, consecutiveFailures } = health;
+  if (!["FAILING", "DEGRADED", "DISABLED"].includes(state) || !(lastError || failingSince)) return null;
+  return html`<div class="notice tone-bad"><p><strong>${lastError ?? t("Its deliveries fail.")}</strong> <span class="quiet">${h(Moment, { at: lastFailureAt, relative: true })}</span></p>
+    <p class="row wrap">${failingSince && html`<span>${t("Failing since")} ${h(Moment, { at: failingSince })}</span>`}
+      ${consecutiveFailures > 1 && html`<span>${tn("{n} failure in a row", "{n} failures in a row", consecutiveFailures)}</span>`}
+      <span>${lastSuccessAt ? html`${t("Last success")} ${h(Moment, { at: lastSuccessAt })}` : t("No success is known.")}</span></p></div>`;
 }
 
 /** A figure of a destination. @param {{name: string, children?: any}} props */
