@@ -169,7 +169,6 @@ class Channel:
         reactor = self._owner.reactor
         if interest == 0:
             reactor.unregister(registration)
-            registration.interest = 0
         elif registration.interest == 0:
             self._registration = reactor.register(
                 self._transport.sock, self, interest, priority=self.priority

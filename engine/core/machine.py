@@ -40,6 +40,8 @@ from engine.core.verdict import (
 )
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DestinationStatus
 
+_RETRYING = DeliveryStatus.RETRYING  # looking a member up costs more than a call
+
 
 class DestinationMachine:
     """The pure core of one destination's actor. It keeps one ordering for life; see `Commands.rebuild`.
@@ -196,7 +198,7 @@ class DestinationMachine:
         follows = self._throttle.failing.failures > 0 or not backlog.settled_by_commit(self.config)
         for settlement in settlements:
             identifier = settlement.delivery.id
-            retrying = settlement.status is DeliveryStatus.RETRYING
+            retrying = settlement.status is _RETRYING
             if retrying and settlement.attempt is None and self._is_correction(settlement):
                 self._correcting.pop(identifier, None)
                 backlog.reader.corrected(settlement.next_attempt_at)

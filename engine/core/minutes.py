@@ -54,14 +54,17 @@ def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
         if delta is None:
             delta = _nothing(delivery.event.environment, destination, minute)
             deltas[destination, minute] = delta
-        delta.delivered += delivered
+        if delivered:
+            delta.delivered += 1
         # A delivery that was tried anew out of the DLQ, and died again, is one that died.
-        delta.dead_lettered += settlement.dead_lettered and delivery.dlq_status is None
+        if settlement.dead_lettered and delivery.dlq_status is None:
+            delta.dead_lettered += 1
         if attempt is None:
             continue
         outcome = attempt.outcome
         delta.attempts += 1
-        delta.retried += attempt.number > 1
+        if attempt.number > 1:
+            delta.retried += 1
         delta.latency[latency_bucket(outcome.duration_ms)] += 1
         if outcome.category is not None:
             delta.failed += 1

@@ -21,6 +21,7 @@ from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering, O
 
 # DNS that leads to a forbidden address for so long does so on purpose, or nobody repairs it.
 BLOCK_CONFIRMED_S = 3600.0
+_CLOSED = CircuitState.CLOSED  # looking a member up costs more than a call
 
 
 def most_of(config: Destination) -> int:
@@ -71,7 +72,7 @@ class Throttle:
         return (
             not circuit.failures
             and not self.failing.failures
-            and circuit.state is CircuitState.CLOSED
+            and circuit.state is _CLOSED
             and self.bucket is None
             and self.limit is None
             and self.paused_until is None
@@ -88,7 +89,7 @@ class Throttle:
                 return 0
             self.paused_until = None
         circuit = self.circuit
-        if circuit.state is not CircuitState.CLOSED:
+        if circuit.state is not _CLOSED:
             if not circuit.may_probe(now):
                 self.opens_at = circuit.next_probe_at  # None while a probe is under way
                 return 0
@@ -137,7 +138,7 @@ class Throttle:
             self.changed = True
         if self.blocked_since is not None:
             self.blocked_since, self.changed = None, True
-        troubled = circuit.failures or circuit.state is not CircuitState.CLOSED
+        troubled = circuit.failures or circuit.state is not _CLOSED
         if troubled and circuit.succeeded():
             self.changed = True
 
@@ -225,7 +226,7 @@ class Throttle:
         owner."""
         circuit = self.circuit
         kept = None
-        if circuit.state is not CircuitState.CLOSED:
+        if circuit.state is not _CLOSED:
             # HALF_OPEN is kept as OPEN, with its next probe due: the present one may never be heard of.
             kept = CircuitSnapshot(
                 circuit.opened_at or now, circuit.next_probe_at or now, circuit.tries, circuit.quiet

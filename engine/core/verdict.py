@@ -42,6 +42,7 @@ class End(NamedTuple):
 
 
 _D = DeliveryStatus
+_DELIVERED = DeliveryStatus.DELIVERED  # looking a member up costs more than a call
 _S = DeliverySignal
 _DEAD = End(_D.FAILED, DlqStatus.IN_DLQ)
 _DISCARDED = End(_D.FAILED, DlqStatus.DISCARDED)
@@ -100,7 +101,7 @@ def delivered(delivery: Delivery, outcome: Outcome, version: int, now: float) ->
     count = delivery.attempt_count
     return Settlement(  # in the order of its fields: names cost as much again
         delivery,
-        DeliveryStatus.DELIVERED,
+        _DELIVERED,
         Attempt(count + 1, outcome, version),
         count,
         None,  # no next attempt

@@ -52,6 +52,7 @@ SMALL_BYTES = 64 * 1024
 # Of an environment. The bound on a workspace's bodies in memory usually comes first.
 LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
+_NORMAL = DeliveryOrigin.NORMAL  # looking a member up costs more than a call
 _BATCH_DEPTH = MAX_DEPTH - 2  # left for an event within the batch's object and array
 
 log = structlog.get_logger("angarium.ingest")
@@ -366,7 +367,7 @@ def deliveries_of(
                 0,  # the seq, which the commit gives
                 choice.priority,
                 kind,
-                DeliveryOrigin.NORMAL,
+                _NORMAL,
                 destination.customer,
             )
         )

@@ -45,11 +45,13 @@ def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
         counts = by_environment.get(environment)
         if counts is None:
             counts = by_environment[environment] = Counts()
-        counts.delivered += settlement.status is DELIVERED
+        if settlement.status is DELIVERED:
+            counts.delivered += 1
         attempt = settlement.attempt
         if attempt is not None:
             counts.attempts += 1
-            counts.failed += attempt.outcome.category is not None
+            if attempt.outcome.category is not None:
+                counts.failed += 1
     return by_environment
 
 

@@ -88,17 +88,18 @@ class _PriorityClass:
 class Registration:
     """A descriptor in the selector: its handler, and what it waits for."""
 
-    __slots__ = ("fd", "handler", "interest", "poll", "watched")
+    __slots__ = ("fd", "handler", "interest", "kind", "poll", "watched")
 
     def __init__(self, fd: int, handler: Ready, interest: int, poll: select.epoll) -> None:
         self.fd = fd
         self.poll = poll
         self.handler = handler
         self.interest = interest
+        self.kind = type(handler)  # for the loop watch; `unregister` takes the handler
         self.watched = True  # until `unregister`, which is for good
 
 
-_Batch = list[tuple[Registration | None, int]]  # with what each is ready for
+_Batch = list[tuple[Registration, int]]  # with what each is ready for
 
 
 class Reactor:
@@ -115,6 +116,7 @@ class Reactor:
         self._polls = (self._poll, select.epoll(), select.epoll())
         self._clock = clock
         self._registrations: dict[int, Registration] = {}
+        self._gone = Registration(-1, _NOBODY, 0, self._poll)
         self._dying: list[socket.socket] = []
         self._on_error = on_error
         self._in_pass = False
@@ -157,7 +159,7 @@ class Reactor:
     def unregister(self, registration: Registration) -> None:
         """Stop watching, leaving the socket open. Harmless when that was done already."""
         registration.watched = False
-        registration.handler = _NOBODY
+        registration.handler, registration.interest = _NOBODY, 0
         if self._registrations.get(registration.fd) is registration:
             del self._registrations[registration.fd]
             registration.poll.unregister(registration.fd)
@@ -205,20 +207,18 @@ class Reactor:
     def _found(self, events: list[tuple[int, int]]) -> _Batch:
         # Objects are looked up before any of them runs: one that is closed and replaced within the
         # pass, under the same number, must not be woken by its predecessor's readiness.
-        registrations = self._registrations
-        return [(registrations.get(fd), mask) for fd, mask in events]
+        registrations, gone = self._registrations, self._gone
+        return [(registrations.get(fd, gone), mask) for fd, mask in events]
 
     def _pass(self, batch: _Batch, until: float) -> _Batch:
         """Serve the descriptors of a batch in their order while there is time. Return the others."""
         clock, mark = self._clock, MARK
         rest = iter(batch)
         for registration, ready in rest:
-            if registration is None or not registration.watched:
-                continue
             # What was waited for when the batch came need not be waited for any more.
             mask = ready & (registration.interest | _HANGUP)
             handler = registration.handler
-            mark.what, mark.whom = type(handler), None
+            mark.what, mark.whom = registration.kind, None
             try:
                 if mask & _READINESS:
                     handler.ready(mask & READ != 0, mask & WRITE != 0)

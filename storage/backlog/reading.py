@@ -208,7 +208,7 @@ class PostgresBacklog:
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
         """All destinations with unsettled work; see the port."""
-        return [BacklogRow(*row) for row in await self._pool.fetch(self._backlog, shards)]
+        return [BacklogRow(*row) for row in await self._pool.fetch(self._backlog, list(shards))]
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
         """Destinations that are due, earliest first; see the port."""

@@ -26,9 +26,11 @@ log = structlog.get_logger("angarium.storage")
 # heap. Measured at full rate: 10 % of all CPU of the server.
 selector_events._SelectorSocketTransport.max_size = 65_536  # type: ignore[attr-defined]
 # asyncpg asks of every element of an array if it is an array itself, by way of an ABC: 0.2 us for each
-# text, a quarter of what a large group costs. So these, and no others, may be sent as arrays.
-ARRAYS: tuple[type, ...] = (list, tuple, range, set, frozenset, type({}.keys()), type({}.values()))
-driver.IterableABC = ARRAYS  # type: ignore[attr-defined]  # not in its stub
+# text, a quarter of what a large group costs. So these, and no others, may be sent as arrays: each
+# further type would cost 0.02 us for every element.
+ARRAYS: tuple[type, ...] = (list, tuple)
+driver.IterableABC = driver.SizedABC = ARRAYS  # type: ignore[attr-defined]  # not in its stub
+driver.MappingABC = dict  # type: ignore[attr-defined]  # as above; no array is one
 
 POOL_SIZE = 6  # control-plane queries at once: enough for hundreds a second, few enough for 2 cores
 POOL_WAITERS = 200  # who comes after them would wait longer than clients do

@@ -18,6 +18,9 @@ from storage.encryption.secretbox import SecretBox
 from storage.files.rows import FILE_COLUMNS, file_columns
 from storage.ownership import INTAKE_OWNER
 
+# Looking a member up costs more than a call.
+_NORMAL, _ORDINARY = DeliveryOrigin.NORMAL, DeliveryKind.EVENT
+
 _EVENT = (
     Column("environment", "integer", shared=True),
     Column("id", "uuid"),
@@ -204,9 +207,7 @@ def bound(
         for e in events
     )
     rare_deliveries = any(
-        d.customer is not None
-        or d.origin is not DeliveryOrigin.NORMAL
-        or d.kind is not DeliveryKind.EVENT
+        d.customer is not None or d.origin is not _NORMAL or d.kind is not _ORDINARY
         for d in deliveries
     )
     arguments = Arguments()

@@ -1,17 +1,17 @@
 """What may be sent to PostgreSQL as an array."""
 
-from collections.abc import Collection
+from collections.abc import Sequence
 
 import pytest
 
 from storage.database.bridge import Bridge
 from storage.database.errors import PoisonError
 
-COLLECTIONS = [[1, 2], (1, 2), range(2), {1, 2}, frozenset({1}), {1: 2}.keys(), {1: 2}.values(), []]
+COLLECTIONS: list[Sequence[int]] = [[1, 2], (1, 2), []]
 
 
 @pytest.mark.parametrize("sent", COLLECTIONS, ids=lambda sent: type(sent).__name__)
-async def test_collections_are_sent_as_arrays(bridge: Bridge, sent: Collection[int]) -> None:
+async def test_lists_and_tuples_are_sent_as_arrays(bridge: Bridge, sent: Sequence[int]) -> None:
     assert await bridge.pool.fetch_value("SELECT $1::int[]", sent) == list(sent)
 
 
@@ -20,7 +20,7 @@ async def test_arrays_of_texts_and_of_arrays_come_back(bridge: Bridge) -> None:
         assert await bridge.pool.fetch_value(sql, sent) == sent
 
 
-async def test_a_text_is_no_array_of_letters(bridge: Bridge) -> None:
-    for sent in ("ab", b"ab", {"a": 1}):
+async def test_nothing_else_is_sent_as_an_array(bridge: Bridge) -> None:
+    for sent in ("ab", b"ab", {"a": 1}, {"a"}, range(2)):
         with pytest.raises(PoisonError):
             await bridge.pool.fetch("SELECT $1::text[]", sent)
