@@ -17,6 +17,7 @@ PROOFS = (
     "tests/packages/test_deploy.py",  # image, compose file, chart and unit, judged by tools of their own
     "tests/packages/test_installed.py",  # wheels built, installed and used as a stranger would
     "tests/packages/test_proxies.py",  # nginx and HAProxy in front of a server
+    "tests/packages/test_receivers.py",  # receivers in Go, Node and Java, built and sent to
     "tests/process/test_backup.py",  # a backup under load, restored
     "tests/process/test_database.py",  # trouble with the database under load
     "tests/process/test_files.py",  # kills while files come and go

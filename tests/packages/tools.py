@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 
 def tool(name: str, how: str) -> str:
     """Return the path of a tool; where it is missing CI fails, and others are told how to get it."""
-    folders = [ROOT / ".tools/bin", Path(sys.executable).parent, "/usr/sbin"]
+    made = [ROOT / ".tools/bin", ROOT / ".tools/sdk/go/bin"]
+    folders = [*made, Path(sys.executable).parent, "/usr/sbin"]
     path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
     found = shutil.which(name, path=path)
     if found is None and "CI" in os.environ:
