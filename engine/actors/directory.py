@@ -119,6 +119,9 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
+        self.dirty.update(
+            groups
+        )  # also of an actor that was activated without work, to take an order
         actors, dispatcher = self._actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
         for destination, group in groups.items():
@@ -152,7 +155,6 @@ class Directory:
 
     def _roused(self, destination: str, deliveries: list[Delivery]) -> DestinationActor | None:
         """Return an actor for a destination that had none, unless it would have nothing to do."""
-        self.dirty.add(destination)
         left_just_now = self._forgettable.pop(destination, None) is not None
         config = self._find(destination)
         dormant = self._dormant.get(destination)
@@ -167,8 +169,7 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            # An actor that left after the previous group may already have read this group's deliveries
-            # and settled them. So the store is asked which of them are unsettled.
+            # An actor that has just left may have read and settled these: the store is asked which.
             low_seq, empty = deliveries[0].seq, not left_just_now
             actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()
@@ -191,6 +192,7 @@ class Directory:
 
     def _add(self, actor: DestinationActor) -> DestinationActor:
         self._actors[actor.id] = actor
+        self._forgettable.pop(actor.id, None)  # its row stays until it leaves: work can arrive
         self._known[actor.environment].put(actor.id, None)
         self._activations += 1
         return actor
@@ -238,10 +240,8 @@ class Directory:
             return  # what it has in the store is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
-            # Archiving discards the destination's DLQ even if nothing waits. It may have written a
-            # backlog row to survive a crash; that row must be deleted afterwards.
+            # Archiving discards the DLQ even if nothing waits. A row that it wrote must go afterwards.
             self.dirty.add(destination.id)
-            self._forgettable.pop(destination.id, None)
         elif dormant is None:
             return
         elif destination.status is DestinationStatus.DISABLED and not dormant.sleeping:

@@ -151,6 +151,7 @@ class Intake:
     async def run(self) -> None:
         """Commit group after group until closed and empty."""
         self._untold.tell()  # deliveries that an earlier run did not tell
+        self.locks.release_all()  # an earlier run held them until now: see below
         while True:
             await self._wake.wait()
             try:
@@ -174,8 +175,9 @@ class Intake:
                     self._wake.set()  # some of these environments have been released
                 self.locks.fall_asleep()
             except BaseException:
+                # The locks stay: the statement may be under way, and its deliveries untold. Without the
+                # locks the other intake forgets the group's backlog rows, or tells its deliveries first.
                 self._wake.set()  # the next run begins with the submissions that wait
-                self.locks.release_all()
                 raise
             finally:
                 self.entries.abandon()

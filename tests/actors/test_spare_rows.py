@@ -1,7 +1,10 @@
 """Backlog rows that were written for nothing, and go again."""
 
+import trio
 from trio.testing import MockClock
 
+from engine.actors.mailbox import Ordered
+from engine.core.orders import Order
 from engine.model.identity import shard_of
 from engine.ports import DirtyDestination
 from tests.actors.fakes import running
@@ -29,3 +32,30 @@ async def test_work_that_comes_before_the_row_goes_keeps_it(autojump_clock: Mock
         world.accept(destination)
         assert world.directory.take_forgettable() == []
         assert world.directory.dirty == {destination}
+
+
+async def test_the_row_of_an_actor_that_an_order_activated_goes_when_it_leaves(
+    autojump_clock: MockClock,
+) -> None:
+    async with running(passivate_after=30) as world:
+        destination = world.destination()
+        await world.directory.recover()
+        world.directory.tell(destination, Ordered(Order.RETRY, ("none",)))
+        world.accept(destination)
+        assert world.directory.dirty == {destination}
+        await trio.sleep(100)
+        assert world.forget() == [destination]
+        assert world.store.backlog_rows == {}
+
+
+async def test_the_row_of_a_destination_that_an_order_activates_is_not_forgotten(
+    autojump_clock: MockClock,
+) -> None:
+    async with running(passivate_after=30) as world:
+        destination = world.destination()
+        world.accept(destination)
+        await trio.sleep(100)
+        world.directory.tell(destination, Ordered(Order.RETRY, ("none",)))
+        assert world.directory.take_forgettable() == []  # an event can come for the actor
+        await trio.sleep(100)
+        assert world.forget() == [destination]

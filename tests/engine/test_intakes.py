@@ -183,6 +183,37 @@ async def test_an_entry_and_rows_to_forget_wait_for_their_own_environment_alone(
         assert (1, "d1") in both.small.forgotten + both.large.forgotten
 
 
+async def test_a_group_that_may_be_under_way_still_keeps_its_rows_at_the_end(
+    autojump_clock: MockClock,
+) -> None:
+    both = Both()
+    async with trio.open_nursery() as nursery:
+        ended = trio.CancelScope()
+
+        async def run_large() -> None:
+            with ended:
+                await both.intakes.large.run()
+
+        nursery.start_soon(both.intakes.small.run)
+        nursery.start_soon(run_large)
+        both.submit(2)
+        await trio.sleep(0.1)
+        both.large.gate = trio.Event()
+        both.submit(1, LARGE)
+        await wait_all_tasks_blocked()
+        ended.cancel()  # while the database may be writing the group
+        both.destinations.forgettable = [(1, "d1"), (2, "d3")]
+        both.submit(2)
+        await wait_all_tasks_blocked()
+        assert both.small.forgotten == [(2, "d3")]
+        nursery.start_soon(both.intakes.large.run)  # what it had is settled by now
+        await wait_all_tasks_blocked()
+        both.submit(2)
+        await wait_all_tasks_blocked()
+        assert (1, "d1") in both.small.forgotten + both.large.forgotten
+        nursery.cancel_scope.cancel()
+
+
 async def test_at_their_end_both_have_written_what_waited(autojump_clock: MockClock) -> None:
     async with running() as both:
         both.submit(2)

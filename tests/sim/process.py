@@ -6,7 +6,7 @@ It lives until it is killed, between any two steps: from then on nothing of it r
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -73,7 +73,6 @@ TOLD_AT_ONCE = 2  # deliveries: groups here have few
 MARK_AFTER = 3  # settlements: destinations here have few
 FLUSH_S = 3.0  # of the grace time, as in `api.composition`
 GRACE_S = 25.0
-NO_LOG: Any = None  # callers name what they want to have requeued by filters, which need no log
 CALLER = Principal(kind="API_KEY", id="caller", workspace=WORKSPACE)
 
 
@@ -208,7 +207,11 @@ class Process:
             make_key=lambda _: make_bytes(32),
         )
         self.dead_letters = DeadLetterCommands(
-            NO_LOG, stores.dead, stores.requeue, self.intake.entries, self.writer
+            stores.log,  # type: ignore[arg-type]  # it has what a history needs
+            stores.dead,
+            stores.requeue,
+            self.intake.entries,
+            self.writer,
         )
         self.deliveries = DeliveryCommands(
             stores.log, self.directory, self.dead_letters, stores.log, self.writer

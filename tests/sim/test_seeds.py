@@ -9,7 +9,22 @@ from tests.sim.shrink import shrink
 from tests.sim.story import story
 
 # Histories that broke something once, of the engine, of the world or of the oracle.
-BROKE = (4170, 4183, 4616, 10702, 11286, 12118, 17450, 18352, 2045626, 2056160)
+BROKE = (
+    4170,
+    4183,
+    4616,
+    10702,
+    11286,
+    12118,
+    17450,
+    18352,
+    2045626,
+    2056160,
+    109719,
+    111808,
+    120508,
+    102293,
+)
 JUDGED = range(250)  # each keeps every promise
 LOTS = [JUDGED[first : first + 25] for first in range(0, len(JUDGED), 25)]
 

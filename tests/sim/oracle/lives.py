@@ -14,7 +14,8 @@ class Requeues:
         self._named: dict[str, list[tuple[float, float]]] = {}
         self._any: list[tuple[str, int, float, float]] = []
         for wish in sight.wishes:
-            if wish.asked.kind != "requeue" or wish.answer == "refused":
+            # Whoever asks for a delivery by its id has it requeued if it is dead by then.
+            if wish.asked.kind not in ("requeue", "hasten") or wish.answer == "refused":
                 continue
             # What was unknown may still be under way; a while later it is done or never will be.
             until = wish.end if wish.answer == "done" else inf
