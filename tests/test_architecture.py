@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.architecture import LAYERS, ROOT, cycle, files_of, graph, imported, name_of, within
+
 PACKAGES = ("engine", "api", "storage", "bench")
 OURS = {*PACKAGES, "angarium", "tests"}
 SOURCES = sorted(
@@ -24,29 +25,6 @@ MODULES = [path for path in SOURCES if "tests" not in path.relative_to(ROOT).par
 LONGEST_FILE = 400
 LONGEST_MEDIAN = 180
 LONGEST_TEST = 700  # a book of cases is one file
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
-
-
-def imported(path: Path) -> Iterator[str]:
-    """Yield the dotted names that a file imports, those within functions too."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            yield node.module
-        elif isinstance(node, ast.ImportFrom) and node.level:
-            raise AssertionError(f"{name_of(path)}: relative imports hide who imports whom")
-
-
-def within(name: str, *packages: str) -> bool:
-    return any(name == package or name.startswith(package + ".") for package in packages)
-
-
-def files_of(folder: str) -> list[Path]:
-    return sorted((ROOT / folder).rglob("*.py"))
 
 
 # (whose, what it must not import, except these files)
@@ -76,38 +54,27 @@ def test_imports_point_one_way(folder: str, names: tuple[str, ...], but: tuple[s
     assert not found
 
 
-# The parts of a package, each of which imports only those before it.
-LAYERS = {
-    "engine": (
-        "core", "model", "nodes", "runtime", "settings", "plans", "log", "ports", "peers", "recording",
-        "actors", "schemas", "filters", "drafts", "wire", "submission", "intake", "replay", "outbound",
-        "templates", "files", "routing", "ingest", "control", "transforms",
-    ),
-    "storage": (
-        "durable", "database", "embedded", "migrations", "log", "audit", "encryption", "ownership",
-        "nodes", "files", "counters", "configuration", "intake", "backlog", "recording", "dead_letters",
-        "replays", "retention", "backup",
-    ),
-}  # fmt: skip
 FLAT = 4  # modules of a package that are in no part
 
 
 @pytest.mark.parametrize("package", LAYERS)
 def test_the_parts_of_a_package_import_only_those_before_them(package: str) -> None:
-    layers = LAYERS[package]
-    found = []
-    for path in files_of(package):
-        part = path.relative_to(ROOT).with_suffix("").parts[1]
-        if part == "__init__":
-            continue
-        below = layers[: layers.index(part) + 1]
-        found += [
-            f"{name_of(path)} imports {name}"
-            for name in imported(path)
-            if within(name, package) and name.split(".")[1] not in below
-        ]
-    assert not found
+    order = LAYERS[package]
+    uses = graph(package)
+    assert uses.keys() <= {*order}
+    assert not [
+        f"{part} imports {used}"
+        for part, others in uses.items()
+        for used in others
+        if order.index(used) > order.index(part)
+    ]
+    assert cycle(uses) is None
     assert len(list((ROOT / package).glob("*.py"))) <= FLAT
+
+
+def test_a_cycle_between_parts_is_found() -> None:
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": set()}) is None
+    assert {*(cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) or ())} == {"b", "c"}
 
 
 def test_no_object_is_told_after_its_construction_whom_to_call() -> None:

@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from tests.sim.mutants.planting import Mutant, Owner, mutant
+from tests.sim.mutants.planting import DROPPED, Mutant, Owner, mutant
 
 SOURCE = '''
 class Till:
@@ -50,11 +50,11 @@ def opened(source: str, folder: Path) -> Iterator[ModuleType]:
         yield module
 
 
-def planned(owner: Owner, name: str, old: str, new: str) -> Mutant:
-    return mutant("a mutant", "It does something else.", (owner, name, old, new))
+def planned(owner: Owner, name: str, place: str, new: str) -> Mutant:
+    return mutant("a mutant", "It does something else.", (owner, name, place, new))
 
 
-DEAR = "sum(coins) - price", "sum(coins) + price"
+DEAR = "sum sum", "HERE + 6"  # the difference that has a call of `sum` in it
 
 
 def extracted(receiver: str) -> str:
@@ -85,24 +85,32 @@ def test_a_bug_keeps_its_place(source: str, tmp_path: Path) -> None:
 
 def test_a_head_keeps_what_is_below_it(shop: ModuleType) -> None:
     till = shop.Till()
-    with planned(shop.Till, "take", "if coins and price:", "if price:").planted():
+    with planned(shop.Till, "take", "if price", "price").planted():
         assert till.take([], 3) == -3
         assert till.take([5], 0) == 0
-    doubled = "total = 1\nwhile coins: ..."
-    with planned(shop.Till, "give", "while coins:", doubled).planted():
+    with planned(shop.Till, "give", "while coins", "total = 1\nHERE").planted():
         assert till.give([5, 2]) == 8
-    with planned(shop.Till, "give", "total += coins.pop()", "total += 1\ncoins.clear()").planted():
+    with planned(shop.Till, "give", "add pop", "total += 1\ncoins.clear()").planted():
         assert till.give([5, 2]) == 1
+    with planned(shop.Till, "give", "while coins", "HERE and total < 1").planted():
+        assert till.give([5, 2]) == 2
+    with planned(shop.Till, "give", "while coins", DROPPED).planted():
+        assert till.give([5, 2]) == 0
+
+
+def test_a_place_can_be_told_by_a_name_that_it_lacks(shop: ModuleType) -> None:
+    with planned(shop.Till, "give", "set total -coins", "total = 3").planted():
+        assert shop.Till().give([5, 2]) == 10
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("place", "new"),
     [
-        ("sum(coins) * price", "0"),  # nowhere
-        ("coins", "price"),  # more than once
-        ("sum(coins) - price", "sum(coins) - prize"),  # names nothing
+        ("call len", "0"),  # nowhere
+        ("name coins", "price"),  # more than once
+        ("sum sum", "prize"),  # names nothing
     ],
 )
-def test_a_bug_without_a_place_is_not_planted(shop: ModuleType, old: str, new: str) -> None:
-    with pytest.raises(LookupError), planned(shop.Till, "take", old, new).planted():
+def test_a_bug_without_a_place_is_not_planted(shop: ModuleType, place: str, new: str) -> None:
+    with pytest.raises(LookupError), planned(shop.Till, "take", place, new).planted():
         pass

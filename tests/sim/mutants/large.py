@@ -3,7 +3,7 @@
 from engine.intake.entries import EntryQueue
 from engine.intake.environment_locks import EnvironmentLocks
 from engine.intake.intake import Intake
-from tests.sim.mutants.planting import mutant
+from tests.sim.mutants.planting import ALWAYS, DROPPED, NEVER, mutant
 from tests.sim.store import large_intake
 from tests.sim.store.large_intake import SimulatedLargeIntake
 from tests.sim.store.tables import Tables
@@ -12,19 +12,19 @@ PARTS = (
     mutant(
         "parts commit by themselves",
         "Each part of a large group is there as soon as it was written, whatever becomes of the next.",
-        (large_intake, "accept_part", "into.write(ready.write)", "ready.write()"),
+        (large_intake, "accept_part", "call write", "ready.write()"),
         needs="batch",
     ),
     mutant(
         "parts ask for no right",
         "A part is written by whoever owned the database when its group was begun.",
-        (large_intake, "accept_part", "tables.require_intake(process, epoch)", "pass"),
+        (large_intake, "accept_part", "call require_intake", DROPPED),
         needs="batch takeover",
     ),
     mutant(
         "parts hold no right",
         "The right to write is looked at and not locked: another takes it before the commit.",
-        (Tables, "hold", "if transaction not in self.holders:", "if False:"),
+        (Tables, "hold", "if holders", NEVER),
         needs="batch",
     ),
     mutant(
@@ -33,7 +33,7 @@ PARTS = (
         (
             large_intake,
             "parts_of",
-            "0, replace(bare, customers=group.customers, dirty=group.dirty)",
+            "tuple replace",
             "place, replace(bare, customers=group.customers, dirty=group.dirty)",
         ),
         needs="batch kill",
@@ -44,8 +44,8 @@ PARTS = (
         (
             SimulatedLargeIntake,
             "_write_parts",
-            'await connection.run("commit", into.commit)',
-            'try:\n    await connection.run("commit", into.commit)\nexcept Exception:\n    pass',
+            "call run commit",
+            "try:\n    HERE\nexcept Exception:\n    pass",
         ),
         needs="batch",
     ),
@@ -55,7 +55,7 @@ PARTS = (
         (
             SimulatedLargeIntake,
             "_write_parts",
-            'await connection.run("commit", into.commit)',
+            "call run commit",
             "trio.lowlevel.current_clock().call_later(\n"
             "    0.05, lambda: [work() for work in into._writes]\n"
             ")",
@@ -67,7 +67,7 @@ HANDS = (
     mutant(
         "an entry beside a batch",
         "What is requeued or replayed draws its place while a large group of its environment is written.",
-        (EntryQueue, "_first", "barred.isdisjoint(each.environments)", "True"),
+        (EntryQueue, "_first", "call isdisjoint", ALWAYS),
         needs="batch",
     ),
     mutant(
@@ -76,7 +76,7 @@ HANDS = (
         (
             Intake,
             "_forget",
-            "barred = self._left_out = self.locks.barred",
+            "set _left_out",
             "barred = self._left_out = NO_ENVIRONMENTS",
         ),
         needs="batch passive",
@@ -84,7 +84,7 @@ HANDS = (
     mutant(
         "a lock that is released unseen",
         "An intake is not told when what it waited for is free.",
-        (EnvironmentLocks, "_rouse", "self._wake()", "pass"),
+        (EnvironmentLocks, "_rouse", "call _wake", DROPPED),
         needs="batch",
     ),
     mutant(
@@ -93,7 +93,7 @@ HANDS = (
         (
             EnvironmentLocks,
             "hold",
-            "self._held = frozenset(environments)",
+            "set _held",
             "self._held = NO_ENVIRONMENTS",
         ),
         needs="batch",

@@ -1,7 +1,7 @@
-"""Plants a bug: one function of the engine is compiled anew with a piece of it replaced.
+"""Plants a bug: one function of the engine is compiled anew with other code at a place that has a name.
 
-The piece must be there exactly once, so that a mutant whose place is gone fails loudly. It is syntax:
-another layout, other names of locals, and a move to another function of the same module do not matter.
+The place must be there exactly once, so that a mutant whose place is gone fails loudly. No source is
+quoted: another layout, and a move to another function of the same module, do not matter.
 """
 
 import ast
@@ -13,36 +13,41 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
 from unittest import mock
 
 from msgspec import Struct
 
-from tests.sim.mutants.grafting import Piece, bound
+from tests.sim.mutants.places import Place, parsed, places
+
+# New code of most bugs: a condition that never or always holds, or nothing at all.
+NEVER, ALWAYS, DROPPED = "False", "True", "pass"
 
 Owner = type | ModuleType
 Point = tuple[Owner, str]
 
 
 class Edit(Struct, frozen=True):
-    """In `name` of `owner`, or near it, `old` becomes `new`."""
+    """In `name` of `owner`, or near it, `new` code is at a place (`tests.sim.mutants.places`).
+
+    An expression is the new condition of an `if` or `while`. Other code replaces a statement. `HERE` in
+    the code is what was there.
+    """
 
     owner: Owner
     name: str
-    old: str
+    place: str
     new: str
 
     def point(self) -> Point:
-        """Return the function that has the piece once. Raises LookupError without such a one."""
-        piece = Piece(self.old, self.new)
+        """Return the function that has the place once. Raises LookupError without such a one."""
         for points in _around(self.owner, self.name):
-            found = [point for point in points for _ in _places(piece, point, self.name)]
+            found = [point for point in points for _ in _places(self.place, point)]
             if len(found) > 1:
                 break
             if found:
                 return found[0]
         where = f"{self.owner.__name__}.{self.name}"
-        raise LookupError(f"{where} has {self.old!r} {len(found)} times")
+        raise LookupError(f"{where} has {self.place!r} {len(found)} times")
 
 
 class Mutant(Struct, frozen=True):
@@ -72,17 +77,16 @@ def mutant(name: str, bug: str, *edits: tuple[Owner, str, str, str], needs: str 
 
 
 def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
-    """Return the function with its pieces replaced. Raises LookupError where one is not there once, or
-    says a name that is nowhere."""
+    """Return the function with new code at its places. Raises LookupError where a place is not there
+    once, or the code has a name that is nowhere."""
     function = _function(owner, name)
     assert function is not None
     tree = _tree(function)
     for edit in edits:
-        piece = Piece(edit.old, edit.new)
-        places = piece.places(tree, _strange(piece, function, tree))
-        if len(places) != 1:
-            raise LookupError(f"{owner.__name__}.{name} has {edit.old!r} {len(places)} times")
-        piece.replace(places[0])
+        found = places(tree, edit.place)
+        if len(found) != 1:
+            raise LookupError(f"{owner.__name__}.{name} has {edit.place!r} {len(found)} times")
+        found[0].replace(parsed(edit.new))
     made: dict[str, object] = {}
     code = compile(ast.fix_missing_locations(tree), f"<mutant of {name}>", "exec")
     exec(code, function.__globals__, made)
@@ -109,14 +113,11 @@ def _around(owner: Owner, name: str) -> Iterator[list[Point]]:
         yield [(each, other) for each in owners for other in vars(each)]
 
 
-def _places(piece: Piece, point: Point, name: str) -> list[Any]:
+def _places(words: str, point: Point) -> list[Place]:
     function = _function(*point)
     if function is None or function.__code__.co_filename.startswith("<"):  # made, and not written
         return []
-    tree = _tree(function)
-    # What has moved has kept its names: a few words that say another thing may be anywhere.
-    strange = _strange(piece, function, tree) if point[1] == name else set()
-    return piece.places(tree, strange)
+    return places(_tree(function), words)
 
 
 def _function(owner: Owner, name: str) -> FunctionType | None:
@@ -129,11 +130,6 @@ def _function(owner: Owner, name: str) -> FunctionType | None:
 
 def _tree(function: FunctionType) -> ast.Module:
     return ast.parse(textwrap.dedent(inspect.getsource(function)))
-
-
-def _strange(piece: Piece, function: FunctionType, tree: ast.Module) -> set[str]:
-    """Return the piece's names that a function does not know."""
-    return {name for name in piece.names - bound(tree) if not _known(function, name)}
 
 
 def _known(function: FunctionType, name: str) -> bool:

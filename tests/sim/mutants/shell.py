@@ -12,36 +12,36 @@ from engine.actors.reading import PendingRead
 from engine.actors.waker import Waker
 from engine.core.fast_path import FastPath
 from engine.core.machine import DestinationMachine
-from tests.sim.mutants.planting import mutant
+from tests.sim.mutants.planting import ALWAYS, DROPPED, NEVER, mutant
 
 ACTORS = (
     mutant(
         "a lost wake-up",
         "An actor that is queued while the dispatcher sleeps does not always wake it.",
-        (Dispatcher, "enqueue", "if self._asleep:", "if self._asleep and self._turns % 7 != 6:"),
+        (Dispatcher, "enqueue", "if _asleep", "HERE and self._turns % 7 != 6"),
     ),
     mutant(
         "the line stands",
         "An attempt that ended does not let the next in line have its place.",
-        (Attempts, "ended", "self.pass_on()", "pass"),
+        (Attempts, "ended", "call pass_on", DROPPED),
         (
             Attempts,
             "used",
-            "if self._lines:\n    self.pass_on()",
-            "pass",
+            "if _lines -add",
+            DROPPED,
         ),
         needs="small",
     ),
     mutant(
         "a spill is dropped",
         "What found no room in a mailbox is not told to the machine.",
-        (Mailbox, "pass_on", "machine.spilled(spill.queue, spill.seq, spill.count)", "pass"),
+        (Mailbox, "pass_on", "call spilled", DROPPED),
         needs="small",
     ),
     mutant(
         "a spill is overtaken",
         "What arrives after a spill goes into the mailbox before it was told.",
-        (Mailbox, "offer", "if self.spills:", "if False:"),
+        (Mailbox, "offer", "if spills", NEVER),
         needs="small",
     ),
     mutant(
@@ -50,8 +50,8 @@ ACTORS = (
         (
             reading.Unsettled,
             "tell",
-            "if spill.seq > self.last_seqs.get(spill.queue, -1):",
-            "if False:",
+            "if seq",
+            NEVER,
         ),
     ),
     mutant(
@@ -60,8 +60,8 @@ ACTORS = (
         (
             DestinationActor,
             "_record",
-            "self._context.recorder.put(settlements, self)",
-            "self._unrecorded += 1; self._context.recorder.put(settlements, self); self._unrecorded -= 1",
+            "call put",
+            "self._unrecorded += 1; HERE; self._unrecorded -= 1",
         ),
     ),
     mutant(
@@ -70,15 +70,15 @@ ACTORS = (
         (
             CrashRecovery,
             "wind_up",
-            "mailbox.in_hand = None",
-            "self.late = []",
+            "set commands",
+            "HERE\nself.late = []",
         ),
     ),
     mutant(
         "a late outcome is dropped",
         "What was judged in the turn of a crash, or came after it, is forgotten.",
-        (DestinationActor, "_let_go", "self.recovery.late += self._mailbox.flights()", "pass"),
-        (DestinationActor, "_settle_estate", "recovery.late += mailbox.flights()", "pass"),
+        (DestinationActor, "_let_go", "add late", DROPPED),
+        (DestinationActor, "_settle_estate", "add late", DROPPED),
         needs="crash",
     ),
     mutant(
@@ -87,7 +87,7 @@ ACTORS = (
         (
             DestinationActor,
             "_settle_estate",
-            "self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF",
+            "either in_flight",
             "self.state is ActorState.BACKING_OFF",
         ),
         needs="crash",
@@ -95,7 +95,7 @@ ACTORS = (
     mutant(
         "a late outcome is judged twice",
         "The outcomes of a crashed turn are kept although they were settled.",
-        (DestinationActor, "_record", "self._mailbox.judged.clear()", "pass"),
+        (DestinationActor, "_record", "call clear", DROPPED),
         needs="crash",
     ),
     mutant(
@@ -104,20 +104,20 @@ ACTORS = (
         (
             DestinationActor,
             "_pass_commit_on",
-            "if machine is None:",
-            "if machine is None or len(settlements) == 1:",
+            "if machine",
+            "HERE or len(settlements) == 1",
         ),
     ),
     mutant(
         "a reading that nobody began",
         "What nobody had begun to read when its machine was configured anew is waited for for ever.",
-        (PendingRead, "give_up", "machine.read_failed(self.waits, now)", "pass"),
+        (PendingRead, "give_up", "call read_failed", DROPPED),
         needs="small",
     ),
     mutant(
         "leaves while something waits",
         "An idle actor leaves memory although a delivery in it waits for its destination's throttle.",
-        (DestinationMachine, "idle", "not backlog.window.held", "True"),
+        (DestinationMachine, "idle", "not held", ALWAYS),
         needs="passive",
     ),
     mutant(
@@ -128,12 +128,12 @@ ACTORS = (
     mutant(
         "the fast path heeds no throttle",
         "A delivery that nothing waits beside is sent whatever its destination's throttle says.",
-        (FastPath, "update", "throttle.calm", "True"),
+        (FastPath, "update", "member calm", ALWAYS),
     ),
     mutant(
         "nobody is next after an end",
         "The end of the only attempt in flight lets nothing go that waits for it.",
-        (FastPath, "update", "queue.any_ready()", "False"),
+        (FastPath, "update", "call any_ready", NEVER),
     ),
     mutant(
         "the next attempt has the same number",
@@ -141,7 +141,7 @@ ACTORS = (
         (
             DestinationActor,
             "_send",
-            "delivery.attempt_count + 1",
+            "sum attempt_count",
             "max(1, delivery.attempt_count)",
         ),
     ),
@@ -153,27 +153,28 @@ DIRECTORY = (
         (
             Directory,
             "_roused",
-            "self._forgettable.pop(destination, None) is not None",
+            "compare pop",
             "destination in self._forgettable",
         ),
+        (Directory, "_add", "call pop _forgettable", DROPPED),
         needs="passive",
     ),
     mutant(
         "told late and sent again",
         "What an actor read, sent and had recorded before its commit was told is taken for news.",
-        (Directory, "_roused", "not left_just_now", "True"),
+        (Directory, "_roused", "not left_just_now", ALWAYS),
         needs="passive",
     ),
     mutant(
         "dirty without a row",
         "A destination whose backlog row was deleted is still taken for one that has a row.",
-        (Directory, "take_forgettable", "self.dirty.discard(destination)", "pass"),
+        (Directory, "take_forgettable", "call discard", DROPPED),
         needs="passive",
     ),
     mutant(
         "rows are never forgotten",
         "The backlog row of a destination with nothing left stays.",
-        (Directory, "_retired", "self._forgettable[actor.id] = actor.environment", "pass"),
+        (Directory, "_retired", "set _forgettable", DROPPED),
     ),
     mutant(
         "recovery begins too high",
@@ -181,7 +182,7 @@ DIRECTORY = (
         (
             Directory,
             "recover",
-            "Dormant(row.environment, row.low_seq, 0)",
+            "call Dormant",
             "Dormant(row.environment, row.low_seq + 1, 0)",
         ),
         needs="kill",
@@ -189,7 +190,7 @@ DIRECTORY = (
     mutant(
         "recovery skips the last",
         "A start reads the backlog of all destinations but one.",
-        (Directory, "recover", "enumerate(rows, 1)", "enumerate(rows[:-1], 1)"),
+        (Directory, "recover", "call enumerate", "enumerate(rows[:-1], 1)"),
         needs="kill",
     ),
     mutant(
@@ -198,39 +199,39 @@ DIRECTORY = (
         (
             reading,
             "_unsettled",
-            "if config.ordering is not Ordering.NONE and lowest is not None:",
-            "if False:",
+            "if ordering",
+            NEVER,
         ),
         needs="patch kill",
     ),
     mutant(
         "a start forgets the retries",
         "A start does not learn when the next retry is due.",
-        (reading, "_unsettled", "None if due_ms is None else due_ms / 1000", "None"),
+        (reading, "_unsettled", "choice due_ms", "None"),
     ),
     mutant(
         "sleepers are forgotten",
         "The waker does not look for those who left with a retry to come.",
-        (Waker, "_wake_due", "while self._directory.sleepers:", "while False:"),
+        (Waker, "_wake_due", "while sleepers", NEVER),
         needs="passive long",
     ),
     mutant(
         "no instant in the row",
         "An actor that leaves does not write when its next retry is due.",
-        (Checkpoint, "_mark_departure", "None if due is None else int(due * 1000)", "None"),
+        (Checkpoint, "_mark_departure", "choice int", "None"),
         needs="passive long",
     ),
     mutant(
         "the dormant are not roused",
         "A destination that was enabled is not looked at for what waits.",
-        (Directory, "configure", "if dormant is None:", "if True:"),
+        (Directory, "configure", "set _dormant", "dormant = None"),
         needs="switch",
     ),
     mutant(
         "drain begins attempts",
         "A process that ends does not stop beginning attempts, nor waits for them.",
-        (Directory, "drain", "self.attempts.halted = True", "pass"),
-        (Directory, "drain", "await self.attempts.wait_none()", "await trio.lowlevel.checkpoint()"),
+        (Directory, "drain", "set halted", DROPPED),
+        (Directory, "drain", "call wait_none", "await trio.lowlevel.checkpoint()"),
         needs="stop",
     ),
 )

@@ -1,0 +1,86 @@
+"""`python -m tests.architecture`: the imports between a package's parts, and whether they are acyclic."""
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping, Set
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+# The parts of a package, each of which imports only those before it.
+LAYERS = {
+    "engine": (
+        "core", "model", "nodes", "runtime", "settings", "plans", "log", "ports", "peers", "recording",
+        "actors", "schemas", "filters", "drafts", "wire", "submission", "intake", "replay", "outbound",
+        "templates", "files", "routing", "ingest", "control", "transforms",
+    ),
+    "storage": (
+        "durable", "database", "embedded", "migrations", "log", "audit", "encryption", "ownership",
+        "nodes", "files", "counters", "configuration", "intake", "backlog", "recording", "dead_letters",
+        "replays", "retention", "backup",
+    ),
+}  # fmt: skip
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield the dotted names that a file imports, those within functions too."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            raise AssertionError(f"{name_of(path)}: relative imports hide who imports whom")
+
+
+def within(name: str, *packages: str) -> bool:
+    return any(name == package or name.startswith(package + ".") for package in packages)
+
+
+def files_of(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+def graph(package: str) -> dict[str, set[str]]:
+    """Return the parts of a package with the other parts that each imports."""
+    uses: dict[str, set[str]] = {}
+    for path in files_of(package):
+        part = path.relative_to(ROOT).with_suffix("").parts[1]
+        if part == "__init__":
+            continue
+        used = {name.split(".")[1] for name in imported(path) if name.startswith(f"{package}.")}
+        uses.setdefault(part, set()).update(used - {part})
+    return uses
+
+
+def cycle(uses: Mapping[str, Set[str]]) -> list[str] | None:
+    """Return the parts of a cycle, None without one."""
+    try:
+        TopologicalSorter(uses).prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return None
+
+
+def main() -> int:
+    """Print the graph of each package in the order of its layers; 1 if one has a cycle."""
+    cycles = 0
+    for package, order in LAYERS.items():
+        uses = graph(package)
+        for part in sorted(uses, key=order.index):
+            print(f"{package}.{part}: {', '.join(sorted(uses[part], key=order.index)) or '-'}")
+        found = cycle(uses)
+        cycles += found is not None
+        count = sum(map(len, uses.values()))
+        told = "acyclic" if found is None else f"CYCLE {' -> '.join(found)}"
+        print(f"{package}: {len(uses)} parts, {count} imports between them, {told}\n")
+    return int(cycles > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
