@@ -1,4 +1,4 @@
-"""Summaries of the newest pages of the log, made every minute: searches need not read these pages.
+"""Summaries of the newest full ranges of the log, made every minute: searches need not read these pages.
 
 PostgreSQL makes them at a vacuum, which comes after 200,000 rows: reading so many takes a search 50 ms.
 """
@@ -18,9 +18,18 @@ DAYS = 2  # today, and yesterday's last pages
 # A vacuum has the same lock. It gives way to whoever waits for a second, and would never end so.
 LOCK_WAIT_MS = 300
 
+# A table's number of pages, which an insert may have begun since.
+_PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"
+# Ranges are summarised once they are full. An insert into a range that has a summary changes the summary,
+# which costs more than the insert.
 _SUMMARISE = """
-SELECT brin_summarize_new_values(i.indexrelid)
-FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam
+SELECT brin_summarize_range(i.indexrelid, first)
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam,
+    LATERAL (
+        SELECT option_value::bigint AS pages FROM pg_options_to_table(c.reloptions)
+        WHERE option_name = 'pages_per_range'
+    ) range,
+    generate_series($2::bigint / range.pages * range.pages, $3 - range.pages, range.pages) first
 WHERE a.amname = 'brin' AND i.indrelid = to_regclass($1::text)"""
 
 
@@ -30,6 +39,7 @@ class Summarising:
     def __init__(self, pool: Pool, now_ms: Callable[[], int]) -> None:
         self._pool = pool
         self._now_ms = now_ms
+        self._seen: dict[str, int] = {}  # pages of each table whose full ranges have a summary
 
     async def run(self) -> None:
         """Summarise every minute, until cancelled."""
@@ -38,10 +48,18 @@ class Summarising:
     async def run_once(self) -> None:
         """Summarise once. A table that is being vacuumed is left out: the vacuum summarises it."""
         today = day_of(self._now_ms())
-        for table in TABLES:
-            for back in range(DAYS):
-                name = Partition(table, today - timedelta(days=back)).name
-                with suppress(BlockedError, ContentionError):
-                    async with self._pool.transaction() as connection:
-                        await connection.execute(f"SET LOCAL lock_timeout = {LOCK_WAIT_MS}")
-                        await connection.fetch(_SUMMARISE, name)
+        names = [
+            Partition(table, today - timedelta(days=back)).name
+            for table in TABLES
+            for back in range(DAYS)
+        ]
+        self._seen = {name: self._seen.get(name, 0) for name in names}
+        for name in names:
+            pages = await self._pool.fetch_value(_PAGES, name)
+            if pages is None:
+                continue  # there is no such day
+            with suppress(BlockedError, ContentionError):
+                async with self._pool.transaction() as connection:
+                    await connection.execute(f"SET LOCAL lock_timeout = {LOCK_WAIT_MS}")
+                    await connection.fetch(_SUMMARISE, name, self._seen[name], pages)
+                self._seen[name] = pages
