@@ -24,6 +24,7 @@ PROOFS = (
     "tests/process/test_kills.py",  # kills while events are accepted and delivered
     "tests/process/test_kills_second.py",  # kills while replays and requeued deliveries are under way
     "tests/process/test_workers.py",  # workers under load, one of them killed
+    "tests/service/test_examples.py",  # every example of the API reference, by curl
     "tests/service/test_schemathesis.py",  # thousands of requests that Schemathesis makes of the document
     "tests/sim/test_mutants.py",  # a simulated history for each planted bug
     "tests/sim/test_seeds.py",  # simulated histories

@@ -10,7 +10,8 @@ from api.docs_page.style import STYLE
 
 _START = """\
 URL=https://angarium.example.com
-KEY=ang_dev_...   # from angarium keys create, shown once"""
+KEY=ang_dev_...   # from angarium keys create, shown once
+SESSION=...       # the token of an embed session, where only sessions may call"""
 
 
 def page_of(document: dict[str, Any]) -> str:

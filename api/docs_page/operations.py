@@ -108,8 +108,9 @@ def curl(method: str, path: str, operation: dict[str, Any]) -> str:
     target += f"?{'&'.join(query)}" if query else ""
     verb = "" if method == "get" else f"-X {method.upper()} "
     lines = [f"curl -sS {verb}$URL{target}"]
-    if operation.get("security"):
-        lines.append('-H "Authorization: Bearer $KEY"')
+    if security := operation.get("security"):
+        variable = "SESSION" if security == [{"embedSession": []}] else "KEY"
+        lines.append(f'-H "Authorization: Bearer ${variable}"')
     media = _json(operation.get("requestBody", {}))
     if media and media["example"] != {}:
         body = pretty(media["example"]).replace("'", "'\\''")

@@ -102,12 +102,14 @@ class Operations:
         required = schema.get("required", ())
         for name, given in schema.get("properties", {}).items():
             property_ = _without_null(given)
-            parameter = {"name": name, "in": "query"}
+            parameter: dict[str, Any] = {"name": name, "in": "query"}
             description = property_.pop("description", None)
             if description:
                 parameter["description"] = description
             if name in required:
                 parameter["required"] = True
+            if given := property_.pop("examples", None):
+                parameter["example"] = given[0]
             parameters.append({**parameter, "schema": sharing(property_)})
         if route.scopes is not None:
             parameters.append(_environment(route))

@@ -50,7 +50,7 @@ COLUMNS = (
 LISTING = "/dlq"
 MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; who has more has a filter that says which
 EXAMPLE = {
-    "destinationId": "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10",
+    "destinationId": "01939b2a-11f0-7c3e-9d52-2b7f4c6e8a01",
     "errorCategory": "TIMEOUT",
     "from": "2026-11-20T00:00:00.000Z",
     "dryRun": True,

@@ -21,7 +21,8 @@ class LookupQuery(Query):
     """What is looked for."""
 
     q: Annotated[str, Field(min_length=1, max_length=256)] = Field(
-        description="An id, an idempotency key, or the beginning of a customerExternalId or event type."
+        description="An id, an idempotency key, or the beginning of a customerExternalId or event type.",
+        examples=["order."],
     )
     environment: Word[Environment] | None = None
 

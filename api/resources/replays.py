@@ -41,7 +41,7 @@ COLUMNS = (
 LISTING = "/replay-jobs"
 SHARES = 100  # destinations that a job is shown with
 EXAMPLE = {
-    "destinationId": "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10",
+    "destinationId": "01939b2a-11f0-7c3e-9d52-2b7f4c6e8a01",
     "eventTypes": ["order.*"],
     "statuses": ["FAILED"],
     "from": "2026-11-20T00:00:00.000Z",

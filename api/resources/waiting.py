@@ -16,7 +16,7 @@ from engine.model.quotas import Ability
 from engine.model.read_models import SessionCustomer
 
 EXAMPLE = {
-    "destinationId": "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10",
+    "destinationId": "01939b2a-11f0-7c3e-9d52-2b7f4c6e8a01",
     "eventTypes": ["order.*"],
     "status": "RETRYING",
     "dryRun": True,

@@ -138,7 +138,7 @@ class EventExplanation(TypedDict):
 
 RULE_EXAMPLE: dict[str, Any] = {
     "name": "Orders to billing",
-    "destinationId": "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10",
+    "destinationId": "01939b2a-11f0-7c3e-9d52-2b7f4c6e8a01",
     "eventTypes": ["order.*"],
     "filter": "event.payload.total >= 100 && event.payload.country in ['DE', 'FR']",
     "priority": "STANDARD",

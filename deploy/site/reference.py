@@ -16,7 +16,8 @@ from api.table import openapi_json
 FOLDER = "docs/reference"
 _START = """\
 URL=http://127.0.0.1:8080
-KEY=$(angarium keys create --environment DEVELOPMENT --scope manage)"""
+KEY=$(angarium keys create --environment DEVELOPMENT --scope manage)
+SESSION=... # the token of an embed session, where only sessions may call"""
 
 
 @functools.cache
@@ -40,7 +41,8 @@ def _index(document: dict[str, Any]) -> str:
     return f"""# API reference
 
 The reference is made from the OpenAPI 3.1 document of version {document["info"]["version"]}. A running
-server serves the document at `/openapi.json`, and the same reference on one page at `/docs`.
+server serves the document at `/openapi.json`, and the same reference on one page at `/docs`. A test
+runs the example of each operation against a server, with ids of objects that exist there.
 
 The examples take the server's address and a key from the shell:
 

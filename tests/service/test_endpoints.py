@@ -1,6 +1,8 @@
 """Every endpoint answers with each of its statuses on a whole server; their table is complete."""
 
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -246,20 +248,27 @@ def as_told(case: Case, answer: Response) -> bool:
     return (answer.status, code) == (case.status, case.code)
 
 
-async def test_every_endpoint_answers_with_each_of_its_statuses(
-    bridge: Bridge, receiver: Receiver, tmp_path: Path
-) -> None:
-    plans = tmp_path / "plans.toml"
+@asynccontextmanager
+async def open_world(bridge: Bridge, receiver: Receiver, folder: Path) -> AsyncIterator[World]:
+    """Open a service with one of everything."""
+    plans = folder / "plans.toml"
     plans.write_text(PLANS)
 
     def fails_where_dead(request: Received) -> int:
         return 500 if request.path == "/dead" else 204
 
     receiver.answer = fails_where_dead
-    wrong = []
     async with open_service(bridge, plans_file=plans) as house:
         world = World(house, await house.caller(await house.tenant("acme")), receiver)
         await world.build()
+        yield world
+
+
+async def test_every_endpoint_answers_with_each_of_its_statuses(
+    bridge: Bridge, receiver: Receiver, tmp_path: Path
+) -> None:
+    wrong = []
+    async with open_world(bridge, receiver, tmp_path) as world:
         for case in all_cases():
             with trio.fail_after(HANGS_S):
                 answer = await world.ask(case)

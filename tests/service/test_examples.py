@@ -1,0 +1,91 @@
+"""The examples of the API reference: each runs with curl against a whole server, as the page shows it.
+
+The ids of the document are replaced by those of objects that are there. Nothing else changes.
+"""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from api.docs_page.operations import curl
+from api.docs_page.shapes import with_words
+from api.openapi import words
+from api.table import openapi_json
+from storage.database.bridge import Bridge
+from tests.service.receiver import Receiver
+from tests.service.statuses import NAMES, TARGETS
+from tests.service.test_endpoints import World, open_world
+
+DOCUMENT: dict[str, Any] = with_words(json.loads(openapi_json()))
+# The ids of the document's examples, and the names of the objects that stand for them here.
+IDS = {
+    words.DELIVERY: "delivery",
+    words.DESTINATION: "destination",
+    words.EVENT: "event",
+    words.FILE: "file",
+    words.RULE: "rule",
+    words.SCRIPT: "script",
+}
+STATUS = "-o /dev/null -w '%{http_code}\\n'"
+# A stream never ends: its first line has the status, and closing the pipe ends curl.
+FIRST_LINE = "-N -D - "
+
+
+def operations() -> list[tuple[str, str, dict[str, Any]]]:
+    """Return the operations of the document: method, path, and what the document says of it."""
+    return [
+        (method, path, operation)
+        for path, methods in DOCUMENT["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def example(world: World, method: str, path: str, operation: dict[str, Any]) -> str:
+    """Return the example of an operation as a command that prints the status of its answer."""
+    shown = path
+    for parameter in operation.get("parameters", ()):
+        if parameter["in"] == "path":
+            shown = shown.replace(f"{{{parameter['name']}}}", str(parameter["example"]))
+    target = TARGETS.get(f"{method.upper()} {path}", path).partition("?")[0]
+    kind = NAMES.get(path.split("/")[1], "")
+    for name in ("id", "deliveryId", "destinationId"):
+        target = target.replace(f"{{{name}}}", f"{{{kind}}}")
+    command = curl(method, path, operation)
+    assert f"$URL{shown}" in command
+    command = command.replace(f"$URL{shown}", f"$URL{world.filled(target)}", 1)
+    for identifier, name in IDS.items():
+        command = command.replace(identifier, world.ids[name])
+    streams = any(
+        "text/event-stream" in answer.get("content", {})
+        for answer in operation["responses"].values()
+    )
+    if streams:
+        return command.replace("curl ", f"curl {FIRST_LINE}", 1) + " | head -n 1 | cut -d ' ' -f 2"
+    return command.replace("curl ", f"curl {STATUS} ", 1)
+
+
+async def test_each_example_of_the_reference_runs(
+    bridge: Bridge, receiver: Receiver, tmp_path: Path
+) -> None:
+    asked = operations()
+    async with open_world(bridge, receiver, tmp_path) as world:
+        host, port = world.house.door.address
+        key, session = (
+            world.callers[name]._headers["Authorization"].removeprefix("Bearer ")
+            for name in ("api", "browser")
+        )
+        lines = [f"URL=http://{host}:{port} KEY={key} SESSION={session}"]
+        lines += [example(world, *operation) for operation in asked]
+        done = await trio.run_process(
+            ["bash", "-c", "\n".join(lines)], capture_stdout=True, stderr=subprocess.DEVNULL
+        )
+    statuses = done.stdout.decode().split()
+    wrong = [
+        f"{method} {path}: {status}"
+        for (method, path, operation), status in zip(asked, statuses, strict=True)
+        if status not in operation["responses"] or status >= "400"
+    ]
+    assert not wrong
