@@ -5,7 +5,6 @@ headers and body are the same byte for byte. Nothing here awaits.
 """
 
 from collections.abc import Mapping
-from typing import Protocol
 from urllib.parse import unquote_plus
 
 from msgspec import Struct
@@ -23,13 +22,15 @@ from api.envelope import CHALLENGE, envelope
 from api.queries import MAX_PARAMETERS
 from api.refusals import encoded, no_room, other_environment, too_large, wrong_type
 from engine.core.vocabulary import CredentialKind, Environment, Scope
-from engine.ingest.ingest import Done, Reply
 from engine.model.errors import Refusal
 from engine.model.hops import HEADER as HOPS
 from engine.model.hops import Hops
 from engine.model.idempotency import HEADER as IDEMPOTENCY
 from engine.model.idempotency import read_key
 from engine.model.read_models import Credential, EnvironmentModel, Models
+from engine.model.trace import read_trace
+from engine.submission.ingest_port import IngestPort
+from engine.submission.receipts import Reply
 
 PATHS = {b"/events": False, b"/events/batch": True}  # path: whether it takes a batch
 EVENT_BYTES = 256 * 1024
@@ -37,22 +38,6 @@ BATCH_BYTES = 5 * 1024 * 1024
 SCOPES = frozenset({Scope.INGEST, Scope.MANAGE})
 
 Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) value
-
-
-class IngestPort(Protocol):
-    """What takes a body on its way to a commit; see `engine.ingest.ingest.Ingest`."""
-
-    def submit(
-        self,
-        environment: EnvironmentModel,
-        body: bytes,
-        batch: bool,
-        done: Done,
-        hops: int = 0,
-        key: str | None = None,
-    ) -> None:
-        """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events.
-        `key`: the idempotency key of its one event, as the head states it."""
 
 
 class Admitted(Struct, gc=False):
@@ -67,6 +52,7 @@ class Admitted(Struct, gc=False):
     digest: bytes  # of the secret
     hops: int  # deliveries of this service that lie before its events
     key: str | None  # the header Idempotency-Key
+    trace: str | None  # that the request belongs to
 
 
 class Answer(Struct, gc=False):
@@ -138,7 +124,16 @@ class Ingestion:
             raise with_allowance(refusal, allowance) from None
         credential = admission.credential
         return Admitted(
-            environment, workspace, allowance, batch, limit, credential, admission.digest, hops, key
+            environment,
+            workspace,
+            allowance,
+            batch,
+            limit,
+            credential,
+            admission.digest,
+            hops,
+            key,
+            read_trace(fields),
         )
 
     def hops_of(self, fields: Fields) -> int:

@@ -9,6 +9,7 @@ from api.ingestion import Admitted, Answer, Ingestion, answer_of, refusal_of
 from api.refusals import body_late, no_room, too_large
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
+from engine.model.trace import join_repeated
 
 BODY_S = 30.0  # as at the door
 
@@ -31,6 +32,7 @@ def make_blueprint(ingestion: Ingestion, body_s: float = BODY_S) -> Blueprint:
 
 async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response:
     fields: dict[bytes, bytes] = dict(request.scope["headers"])
+    join_repeated(fields, list(request.scope["headers"]))
     request_id = request_id_of(fields.get(b"x-request-id"))
     try:
         admitted = ingestion.judge(
@@ -86,6 +88,7 @@ class _Reception:
             self._done,
             admitted.hops,
             admitted.key,
+            admitted.trace,
         )
         self._submitted = True
 

@@ -35,6 +35,7 @@ ONCE_A_MINUTE = {
     "database.slow": "purpose",
     "spool.refused": "folder",
     "plan.limit_reached": "workspace",
+    "traces.not_exported": "exporter",
 }
 MINUTE_S = 60.0
 SUBJECTS = 1_000  # beyond so many, a line can come again within its minute

@@ -51,6 +51,7 @@ from engine.routing.judge import EventJudge
 from engine.runtime.loop_watch import LoopWatch
 from engine.schemas.records import SchemaStore
 from engine.templates.catalog import Catalog
+from engine.tracing.opening import Tracing
 
 HopsOf = Callable[[Mapping[bytes, bytes]], int]
 
@@ -147,6 +148,7 @@ class Services:
     customer_store: CustomerStore
     customer_erasures: CustomerErasures
     hops_of: HopsOf  # of the events that a request with such headers brings
+    tracing: Tracing | None = None  # None: requests have no spans
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`
     streams: Streams
     shares: ControlShares  # what requests of one workspace may do at once

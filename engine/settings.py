@@ -4,7 +4,6 @@ The description of a field is what `angarium serve --help` prints. Field `egress
 `ANGARIUM_EGRESS_ALLOW`, and so on.
 """
 
-import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
@@ -14,14 +13,19 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from engine.core.destination import MOST_CONCURRENCY
 from engine.model.egress_proxy import ProxyUrl
 from engine.model.hops import MOST as MOST_HOPS
-from engine.model.setting_values import Bound, Workers, check_peers, host_and_port, is_host
+from engine.model.setting_values import (
+    Bound,
+    TemplateHosts,
+    Workers,
+    check_peers,
+    host_and_port,
+)
 
 PREFIX = "ANGARIUM_"
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
 LARGEST_SHARES = 0.95
-_TEMPLATE = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
 class Settings(BaseModel):
@@ -122,7 +126,7 @@ class Settings(BaseModel):
         description="folder of your own destination templates (TOML), in addition to the built-in "
         "ones",
     )
-    template_hosts: tuple[tuple[str, str], ...] = Field(
+    template_hosts: TemplateHosts = Field(
         (),
         description="additional hosts for templates, also by http: TEMPLATE=HOST[:PORT], separated by "
         "commas, such as slack=proxy.internal:8443",
@@ -156,6 +160,13 @@ class Settings(BaseModel):
         "info", pattern="^(debug|info|warning|error)$", description="lowest level that is logged"
     )
 
+    traces_sample: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of the requests without a trace that begin one; requests with a sampled "
+        "trace continue it. None: no spans",
+    )
     loop_step: float = Field(
         0.05,
         gt=0,
@@ -344,16 +355,6 @@ class Settings(BaseModel):
             if isinstance(value, str)
             else value
         )
-
-    @field_validator("template_hosts", mode="before")
-    @classmethod
-    def _split_hosts(cls, value: object) -> object:
-        if not isinstance(value, str):
-            return value
-        pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
-        if not all(_TEMPLATE.fullmatch(name) and is_host(host) for name, _, host in pairs):
-            raise ValueError("must be TEMPLATE=HOST or TEMPLATE=HOST:PORT, comma separated")
-        return tuple((name, host.lower()) for name, _, host in pairs)
 
     @model_validator(mode="after")
     def _belong_together(self) -> "Settings":

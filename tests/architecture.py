@@ -11,8 +11,8 @@ ROOT = Path(__file__).parent.parent
 LAYERS = {
     "engine": (
         "core", "model", "nodes", "runtime", "settings", "plans", "log", "ports", "peers", "recording",
-        "actors", "schemas", "filters", "drafts", "wire", "submission", "intake", "replay", "outbound",
-        "templates", "files", "routing", "ingest", "control", "transforms",
+        "actors", "schemas", "filters", "drafts", "wire", "submission", "tracing", "intake", "replay",
+        "outbound", "templates", "files", "routing", "ingest", "control", "transforms",
     ),
     "storage": (
         "durable", "database", "embedded", "migrations", "log", "audit", "encryption", "ownership",

@@ -5,6 +5,7 @@ from engine.actors.supervisor import GivenUpError
 from engine.plans.file import PlansFileError
 from engine.settings import PREFIX
 from engine.templates.reading import TemplateFileError
+from engine.tracing.opening import TracingError
 from engine.wire.tls import AuthoritiesError
 from storage.database.errors import OwnershipLostError, StoreError
 from storage.embedded.server import EmbeddedError
@@ -33,6 +34,7 @@ _CODES: dict[type[Exception], int] = {  # the first that fits counts
     PlansFileError: EXIT_SETTINGS,
     TemplateFileError: EXIT_SETTINGS,
     FileStoreError: EXIT_SETTINGS,
+    TracingError: EXIT_SETTINGS,
     OwnershipLostError: EXIT_FAILED,
     EmbeddedError: EXIT_DATABASE,
     StoreError: EXIT_DATABASE,

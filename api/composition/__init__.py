@@ -194,6 +194,8 @@ class Server(ControlParts):
             end -= 2 * DATABASE_STOP_S  # to end in order, or else by force
         with trio.move_on_at(end):
             await self.recorder.wait_empty()
+            if self.tracing is not None:
+                await self.tracing.close()
         if self.embedded is not None:  # what is left of the grace time is its own
             left_s = end + DATABASE_STOP_S - trio.current_time()
             self.embedded.stop_within_s = max(DATABASE_STOP_S, left_s)

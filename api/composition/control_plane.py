@@ -151,6 +151,7 @@ def services_of(
         customer_store=tables.customers,
         customer_erasures=customer_erasures,
         hops_of=ingestion.hops_of,
+        tracing=server.tracing,
         delivery_log=deliveries,
         event_log=events,
         erasure=erasure,

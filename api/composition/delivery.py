@@ -119,7 +119,7 @@ class DeliveryParts(Foundation):
             find=self.models.destinations.get if self.part.whole else self._own_destination,
             now=now,
             timers=self.timers,
-            sender=self.outbound,
+            sender=self.outbound if self.tracing is None else self.tracing.sender(self.outbound),
             recorder=self.recorder,
             store=backlog,
             attempts=attempts,
@@ -162,7 +162,7 @@ class DeliveryParts(Foundation):
 
     def _intake(self, store: IntakeStore, wake: Wake | None) -> Intake:
         return Intake(
-            store,
+            store if self.tracing is None else self.tracing.store(store),
             self.directory,
             self.identity,
             self.settings,

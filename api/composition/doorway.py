@@ -58,7 +58,13 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         server.background.spawn,
     )
     bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
-    ingestion = Ingestion(admission, models, ingest, bodies, server.hops)
+    ingestion = Ingestion(
+        admission,
+        models,
+        ingest if server.tracing is None else server.tracing.ingest(ingest),
+        bodies,
+        server.hops,
+    )
     elsewhere: Elsewhere | None = None
     if server.links is not None:
         elsewhere = Elsewhere(

@@ -37,6 +37,7 @@ from engine.runtime.timers import Timers
 from engine.settings import Settings
 from engine.templates.catalog import catalog_of
 from engine.templates.renderer import Renderer
+from engine.tracing.opening import open_tracing
 from engine.transforms.pool import TransformPool
 from engine.wire.client import WireClient
 from storage.configuration.store import ConfigurationTables
@@ -91,6 +92,7 @@ class Foundation:
             address=settings.peer_address,
             name=None if worker is None else worker.name,
         )
+        self.tracing = open_tracing(settings, self.ownership.process, self.clock.now)
         self.links: LocalLinks | None = None
         if worker is not None and worker.links is not None:
             keys = box.derived(LINK_KEYS)

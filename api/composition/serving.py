@@ -20,6 +20,7 @@ from engine.plans.file import plans_of
 from engine.runtime.clock import LoopClock
 from engine.settings import Settings
 from engine.templates.catalog import catalog_of
+from engine.tracing.opening import check_tracing
 from engine.wire.tls import shared_context
 from storage.database.bridge import open_bridge
 from storage.database.errors import OwnershipLostError, StoreAwayError
@@ -113,6 +114,7 @@ def read_declared(settings: Settings) -> None:
     plans_of(settings)
     catalog_of(settings)
     shared_context(settings.egress_ca)
+    check_tracing(settings)
     if settings.tls_cert is not None:
         server_context(settings.tls_cert, settings.tls_key)
     if settings.file_store is not None:

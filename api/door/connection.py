@@ -285,6 +285,7 @@ class ClientConnection(Passing):
                 self._replied,
                 admitted.hops,
                 admitted.key,
+                admitted.trace,
             )
         except Exception:
             self._give_back()  # nobody else will; the reactor closes the connection

@@ -9,6 +9,8 @@ import re
 
 import httptools
 
+from engine.model.trace import join_repeated
+
 MAX_HEAD = 32 * 1024  # bytes, the empty line included: eight times what browsers send
 MAX_FIELDS = 100
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -209,6 +211,7 @@ def _check_fields(head: Head) -> None:
         for name in SINGLE:
             if names.count(name) > 1:
                 raise MalformedError(f"more than one {name.decode()} field")
+        join_repeated(index, head.fields)
     host = index.get(b"host")
     if host is None:
         if head.minor == 1:

@@ -165,6 +165,7 @@ class StreamRequest(StreamAnswering):
                 self._replied,
                 admitted.hops,
                 admitted.key,
+                admitted.trace,
             )
         except Exception as error:  # one of the barriers: one request
             self._submitted = False

@@ -21,6 +21,7 @@ from api.metrics.reading import (
     restarts,
     scripts_of,
     server_of,
+    spans,
     waiting,
     wire_of,
 )
@@ -293,6 +294,14 @@ METRICS: Sequence[Metric] = (
         "Events of the service's own that were dropped because too many waited.",
         (),
         server_of(lambda server: server.own_events.statistics().dropped),
+    ),
+    Metric(
+        "angarium_trace_spans",
+        "counter",
+        "Spans by result: exported, failed (the collector did not take them), dropped (too many "
+        "waited).",
+        ("result",),
+        spans,
     ),
     # The process and its nodes.
     Metric(

@@ -134,6 +134,14 @@ def restarts(scrape: "Scrape") -> Iterable[Sample]:
     return [((each.name,), each.restarts) for each in scrape.server.supervisor.statistics()]
 
 
+def spans(scrape: "Scrape") -> Iterable[Sample]:
+    tracing = scrape.server.tracing
+    counts = None if tracing is None else tracing.queue.statistics()
+    yield ("exported",), 0 if counts is None else counts.exported
+    yield ("failed",), 0 if counts is None else counts.failed
+    yield ("dropped",), 0 if counts is None else counts.dropped
+
+
 def nodes(scrape: "Scrape") -> Iterable[Sample]:
     liveness = scrape.server.membership.liveness
     return [

@@ -13,6 +13,7 @@ from engine.log.delivery_log import EventDetail, EventEntry, EventFilter
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso, iso_or_none
+from engine.model.trace import traceparent
 from engine.model.words import word
 
 TAG = "Events"
@@ -60,6 +61,7 @@ def item_view(
         "deliveries": entry.deliveries if counts is None else counts.get(entry.id, 0),
         "origin": word(entry.origin),
         "erasedAt": iso_or_none(entry.erased_at_ms),
+        "traceparent": None if entry.trace is None else traceparent(entry.trace),
     }
 
 

@@ -30,7 +30,9 @@ from engine.model.idempotency import one_key, read_key
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
 from engine.model.quotas import Ability
+from engine.model.trace import TRACEPARENT, TRACESTATE, read_trace
 from engine.model.words import Word, word
+from engine.tracing.opening import request_span
 
 TAG = "Files"
 # The table of the command that lists them.
@@ -122,6 +124,15 @@ def view(call: Call, file: FileRecord) -> FileItem:
     }
 
 
+def _trace(call: Call) -> str | None:
+    stated = {
+        name: given.encode("latin-1")
+        for name in (TRACEPARENT, TRACESTATE)
+        if (given := call.headers.get(name.decode())) is not None
+    }
+    return read_trace(stated)
+
+
 async def upload(call: Call) -> FileReceipt:
     """Take a file."""
     hops = call.services.hops_of({HOPS: call.headers.get(HOPS.decode(), "").encode("latin-1")})
@@ -131,7 +142,10 @@ async def upload(call: Call) -> FileReceipt:
         if key is not None:
             one = one_key(fields.idempotency_key, key)
             fields = fields.model_copy(update={"idempotency_key": one})
-        receipt = await call.services.files.uploads.accept(call.number, fields, content, hops=hops)
+        with request_span(call.services.tracing, _trace(call), call.environment, "/files") as trace:
+            receipt = await call.services.files.uploads.accept(
+                call.number, fields, content, hops=hops, trace=trace
+            )
     return {
         "id": receipt.file.id,
         "eventId": receipt.file.event,

@@ -13,6 +13,7 @@ from engine.files.carrying import HEADER
 from engine.log.delivery_log import DeliveryDetail, SentVersion
 from engine.model.errors import Refusal
 from engine.model.headers import MASK, is_secret
+from engine.model.trace import attempt_span, is_sampled, lines_of, with_span
 from engine.model.words import word
 from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
@@ -69,6 +70,8 @@ async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None
         "angarium-delivery-id": detail.entry.id,
         "angarium-attempt": str(attempt.number),
     }
+    if event.trace is not None and not named & {"traceparent", "tracestate"}:
+        headers |= _trace(call, event.trace, detail.entry.id, attempt.number)
     if made.body is not None and made.exact:
         headers["content-length"] = str(len(made.body))
     body, note = None, made.note
@@ -95,6 +98,17 @@ def beginning(text: str, most: int) -> str:
         with suppress(orjson.JSONDecodeError):
             return str(orjson.loads(written[:end] + b'"'))
     return ""
+
+
+def _trace(call: Call, trace: str, delivery: str, number: int) -> dict[str, str]:
+    """Return the headers of the trace, as a server with these settings sends them."""
+    if call.services.tracing is not None and is_sampled(trace):
+        trace = with_span(trace, attempt_span(delivery, number))
+    return {
+        name: value
+        for line in lines_of(trace).decode("ascii").splitlines()
+        for name, _, value in [line.partition(": ")]
+    }
 
 
 def _of_template(call: Call, sent: SentVersion, own: dict[str, str]) -> dict[str, str]:

@@ -302,6 +302,13 @@ class EventItem(TypedDict):
     erasedAt: Annotated[
         Timestamp | None, told("When its content was erased; null while it is there.")
     ]
+    traceparent: Annotated[
+        str | None,
+        told(
+            "The W3C Trace Context that its deliveries continue: of its request, or of the span "
+            "`accept` where the server traces it. Null: it belongs to no trace."
+        ),
+    ]
 
 
 class Event(EventItem):

@@ -30,6 +30,7 @@ from bench.scenario import Scenario, program
 from bench.service import Figures, Receiver, Service
 from bench.soak import Watched, soak
 from bench.statements import statements
+from bench.traced import SAMPLED_OVER_OFF, SHARE, traced
 from bench.transforms import transforms
 from bench.tune import adapting
 
@@ -301,6 +302,16 @@ PROGRAMS: dict[str, Scenario] = {
             {"events": 200, "connections": 8, "batch": 1, "rounds": 1},
             better={"ratio": "less"},
             minutes=2.5,
+        ),
+        program(
+            "traced",
+            "spans of one request of a hundred over no spans",
+            traced,
+            {"events": 20_000, "connections": 64, "rounds": 6, "share": SHARE},
+            {"events": 200, "connections": 4, "rounds": 1, "share": 1.0},
+            better={"ratio": "less"},
+            bars={"ratio": {"atMost": SAMPLED_OVER_OFF}},
+            minutes=2,
         ),
         program(
             "onlookers",

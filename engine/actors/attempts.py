@@ -15,6 +15,7 @@ from engine.actors.mailbox import Flight
 from engine.actors.script_limit import Member, ScriptLimit
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
+from engine.model.trace import log_fields
 from engine.runtime.clock import Clock
 from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.fair_share import may_have_more, room
@@ -213,7 +214,12 @@ class Attempts:
             if now - since < UNHEARD_S:
                 self._seen[delivery] = flight, since
                 continue
-            log.error("attempt never ended", delivery=delivery, number=flight.number)
+            log.error(
+                "attempt never ended",
+                delivery=delivery,
+                number=flight.number,
+                **log_fields(flight.delivery.event.trace),
+            )
             flight(
                 Outcome(
                     started_at=wall - (now - since),

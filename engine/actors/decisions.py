@@ -9,6 +9,7 @@ from engine.core.health import Hold
 from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DeliveryStatus
 from engine.model.instants import iso
+from engine.model.trace import log_fields
 
 NAME = "angarium.decisions"
 
@@ -36,6 +37,7 @@ class ToldMachine(DestinationMachine):
                 lane=settlement.delivery.lane,
                 lane_blocked=settlement.status is DeliveryStatus.RETRYING
                 and settlement.delivery.lane is not None,
+                **log_fields(settlement.delivery.event.trace),
             )
         for delivery in commands.send:
             log.debug(
@@ -44,6 +46,7 @@ class ToldMachine(DestinationMachine):
                 destination=self.config.id,
                 attempt=delivery.attempt_count + 1,
                 lane=delivery.lane,
+                **log_fields(delivery.event.trace),
             )
         hold = self.health(now).hold
         if hold != self._hold:

@@ -42,6 +42,7 @@ class Event(Struct, gc=False):
     file: str | None = None
     body: bytes | None = None  # the outbound body, built once and shared by its deliveries
     hops: int = 0  # deliveries of this service that lie before it: `engine.model.hops`
+    trace: str | None = None  # that its deliveries continue: `engine.model.trace`
 
     @property
     def lane(self) -> str | None:

@@ -19,6 +19,7 @@ from engine.files.fetching import Sources
 from engine.files.ports import FileStore
 from engine.files.urls import FileUrls
 from engine.model.file_records import FileRecord, FileState
+from engine.model.trace import log_fields
 from engine.outbound.ports import Carried, Failure
 from engine.ports.outage import Outage
 from engine.wire.body import outbound_body
@@ -118,7 +119,7 @@ class FileCarrier:
             result = Failure(error.category, error.message)
             keep_s = max(FAILED_S, min(error.retry_after_s or 0.0, SPARED_MOST_S))
         except Exception:  # a barrier: only the attempts of this event fail
-            log.exception("files.prepare_failed", event_id=event.id)
+            log.exception("files.prepare_failed", event_id=event.id, **log_fields(event.trace))
             result = Failure(ErrorCategory.INTERNAL, "the file could not be prepared")
             keep_s = FAILED_S
         except BaseException:  # the process ends: attempts in flight are sent again after its start
@@ -129,7 +130,7 @@ class FileCarrier:
             try:
                 done(self._told(each, result))
             except Exception:  # the same, of one attempt
-                log.exception("attempt.files_failed", event_id=event.id)
+                log.exception("attempt.files_failed", event_id=event.id, **log_fields(event.trace))
 
     async def _rows(self, event: Event) -> list[FileRecord]:
         """Return an event's files, in order. Raises SourceError where one is gone."""

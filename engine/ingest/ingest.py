@@ -20,6 +20,7 @@ from engine.model.idempotency import one_key
 from engine.model.identity import MAX_FANOUT, Identity, delivery_id
 from engine.model.json_members import MAX_DEPTH
 from engine.model.read_models import EnvironmentModel
+from engine.model.trace import log_fields
 from engine.ports import Claimed
 from engine.routing.judge import EventJudge, Unfinished
 from engine.routing.router import Choice, Router
@@ -97,18 +98,20 @@ class Ingest:
         done: Done,
         hops: int = 0,
         key: str | None = None,
+        trace: str | None = None,
     ) -> None:
         """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events.
-        `key`: the idempotency key of its one event, where the request's head states it."""
+        `key`: the idempotency key of its one event. `trace`: of its events. The head states them."""
         MARK.whom = environment.number
         if batch:
-            self._spawn(self._guard, self._batch, done, environment.number, (body, hops))
+            given = (body, hops, trace)
+            self._spawn(self._guard, self._batch, done, environment.number, trace, given)
             return
         entry: Accepted | Unfinished
         try:
-            entry = self._accept(environment.number, body, MAX_DEPTH, hops, key)
+            entry = self._accept(environment.number, body, MAX_DEPTH, hops, trace, key)
         except KeyedRefusal as refusal:
-            self._spawn(self._guard, self._refused, done, environment.number, refusal)
+            self._spawn(self._guard, self._refused, done, environment.number, trace, refusal)
             return
         except Refusal as refusal:
             done(refused(refusal))
@@ -119,7 +122,8 @@ class Ingest:
             if self._attaching is None or entry.event.attachments is None:
                 self._submit_single(entry, len(body), done, NOTHING_ATTACHED)
                 return
-        self._spawn(self._guard, self._finish, done, environment.number, (entry, len(body)))
+        given_entry = (entry, len(body))
+        self._spawn(self._guard, self._finish, done, environment.number, trace, given_entry)
 
     async def _finish(
         self, environment: int, given: tuple[Accepted | Unfinished, int], done: Done
@@ -163,7 +167,12 @@ class Ingest:
         return told
 
     async def _guard(
-        self, work: Callable[..., Awaitable[None]], done: Done, environment: int, given: object
+        self,
+        work: Callable[..., Awaitable[None]],
+        done: Done,
+        environment: int,
+        trace: str | None,
+        given: object,
     ) -> None:
         """Run the work that answers one request. Where the work breaks, answer the request here."""
         TASK_MARK.set((work.__name__, environment))
@@ -178,7 +187,7 @@ class Ingest:
             done(failed("overloaded"))
             raise
         except Exception:  # a barrier: only this request fails, and it gets an answer
-            log.exception("request failed")
+            log.exception("request failed", **log_fields(trace))
             done(failed("internal"))
 
     async def _refused(self, environment: int, refusal: KeyedRefusal, done: Done) -> None:
@@ -187,9 +196,11 @@ class Ingest:
         fate = Fate(lost=known)
         done(receipt(refusal.accepted, fate) if known else refused(refusal))
 
-    async def _batch(self, environment: int, given: tuple[bytes, int], done: Done) -> None:
-        body, hops = given
-        entries = await self._read(environment, body, hops)
+    async def _batch(
+        self, environment: int, given: tuple[bytes, int, str | None], done: Done
+    ) -> None:
+        body, hops, trace = given
+        entries = await self._read(environment, body, hops, trace)
         if self._attaching is None or not any(map(_brings_files, entries)):
             await self._submit_batch(environment, entries, len(body), done, NOTHING_ATTACHED)
             return
@@ -206,16 +217,18 @@ class Ingest:
             return {}
         return duplicates(entries, await self._keys.holders(environment, keyed))
 
-    async def _read(self, environment: int, body: bytes, hops: int) -> list[Accepted | Refusal]:
+    async def _read(
+        self, environment: int, body: bytes, hops: int, trace: str | None
+    ) -> list[Accepted | Refusal]:
         """Read and check a batch, a large one in its turn."""
         if len(body) <= SMALL_BYTES:
-            return await self._entries(environment, read_batch(body), hops)
+            return await self._entries(environment, read_batch(body), hops, trace)
         async with self._large.held(environment):
             parts = await worked_off(lambda pause: read_batch(body, pause))
-            return await self._entries(environment, parts, hops)
+            return await self._entries(environment, parts, hops, trace)
 
     async def _entries(
-        self, environment: int, parts: list[bytes], hops: int
+        self, environment: int, parts: list[bytes], hops: int, trace: str | None
     ) -> list[Accepted | Refusal]:
         entries: list[Accepted | Refusal] = []
         until = trio.current_time() + SLICE_S
@@ -230,7 +243,7 @@ class Ingest:
             worked += EVENT_COST_BYTES + len(part)
             try:
                 try:
-                    entries.append(self._accept(environment, part, _BATCH_DEPTH, hops))
+                    entries.append(self._accept(environment, part, _BATCH_DEPTH, hops, trace))
                 except Unfinished as unfinished:
                     choices = await judge.finish(unfinished)
                     entries.append(_accepted(unfinished.event, choices))
@@ -275,7 +288,13 @@ class Ingest:
         )
 
     def _accept(
-        self, environment: int, body: bytes, max_depth: int, hops: int, key: str | None = None
+        self,
+        environment: int,
+        body: bytes,
+        max_depth: int,
+        hops: int,
+        trace: str | None,
+        key: str | None = None,
     ) -> Accepted:
         """Read, check and route one event. Raises Refusal, and Unfinished."""
         if len(body) > EVENT_BYTES:
@@ -284,6 +303,8 @@ class Ingest:
         event = self._event(environment, given, payload)
         if hops:
             event.hops = hops
+        if trace is not None:
+            event.trace = trace
         if key is not None:
             event.idempotency_key = one_key(event.idempotency_key, key)
         return _accepted(event, self._choices(event))

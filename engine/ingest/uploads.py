@@ -75,9 +75,10 @@ class Uploads:
         content: Content,
         request_id: str | None = None,
         hops: int = 0,
+        trace: str | None = None,
     ) -> Receipt:
         """Make a file and its event durable. `Depot.keep` holds the content meanwhile. `hops`: deliveries
-        of this service that precede the event.
+        of this service that precede the event. `trace`: that the event belongs to.
 
         Raises Refusal (`internal` if it may have been accepted) and StoreError.
         """
@@ -93,6 +94,7 @@ class Uploads:
             origin=Origin.FILE,
             file=file.id,
             hops=hops,
+            trace=trace,
         )
         digest = _digest(fields, file)
         try:

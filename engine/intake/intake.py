@@ -20,6 +20,7 @@ from engine.intake.pace import Pace
 from engine.intake.queue import IntakeQueue
 from engine.intake.untold import Untold
 from engine.model.identity import Identity
+from engine.model.trace import log_fields
 from engine.ports import (
     Acceptance,
     BlockedError,
@@ -324,6 +325,7 @@ class Intake:
             events=[event.id for event in events[:NAMED]],
             count=len(events),
             cause=type(error.__cause__).__name__,
+            **log_fields(events[0].trace),
         )
         self._fail(self._open, UNKNOWN)
 

@@ -99,6 +99,7 @@ class EventEntry(Struct, frozen=True, gc=False, kw_only=True):
     idempotency_key: str | None
     file: str | None
     erased_at_ms: int | None = None  # since then its payload is JSON's null
+    trace: str | None = None
 
 
 class EventDetail(Struct, frozen=True, kw_only=True):
@@ -127,6 +128,7 @@ class EventDetail(Struct, frozen=True, kw_only=True):
             self.attachments,
             entry.origin,
             entry.file,
+            trace=entry.trace,
         )
 
 

@@ -8,12 +8,26 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 LAST_PORT = 65_535
+_TEMPLATE = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
 
 def is_host(text: str) -> bool:
     """Return whether a text is HOST or HOST:PORT."""
     return _HOST.fullmatch(text) is not None
+
+
+def _hosts_by_template(value: object) -> object:
+    """Return the pairs of TEMPLATE=HOST[:PORT],...; what is no text, as it is. Raises ValueError."""
+    if not isinstance(value, str):
+        return value
+    pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
+    if not all(_TEMPLATE.fullmatch(name) and is_host(host) for name, _, host in pairs):
+        raise ValueError("must be TEMPLATE=HOST or TEMPLATE=HOST:PORT, comma separated")
+    return tuple((name, host.lower()) for name, _, host in pairs)
+
+
+TemplateHosts = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_hosts_by_template)]
 
 
 def host_and_port(text: str) -> tuple[str, int]:

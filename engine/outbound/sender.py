@@ -12,6 +12,7 @@ from engine.actors.script_limit import ScriptLimit
 from engine.core.destination import Template
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
+from engine.model.trace import log_fields
 from engine.outbound.held import HeldBytes
 from engine.outbound.ports import (
     AuthenticationStage,
@@ -209,7 +210,9 @@ class Preparation:
             outcome = self._stages.templates.judge(template, outcome)
         except Exception:  # a barrier: one answer, which counts as the wire judged it
             delivery = self._transmission.delivery.id
-            log.exception("answer.judge_failed", delivery=delivery, template=template.id)
+            log.exception(
+                "answer.judge_failed", delivery=delivery, template=template.id, **self._trace()
+            )
         self._done(outcome)
 
     def _authenticate(self, done: Done) -> None:
@@ -236,6 +239,7 @@ class Preparation:
             asked.number,
             self._body,
             layered(self._proof, self._headers) if self._proof else self._headers,
+            asked.trace,
         )
         self._stages.wire.send(transmission, partial(self._sent, done))
         self._passed_on = True
@@ -268,8 +272,12 @@ class Preparation:
             stage()
         except Exception:  # a barrier: one attempt
             delivery = self._transmission.delivery.id
-            log.exception("attempt.prepare_failed", delivery=delivery)
+            log.exception("attempt.prepare_failed", delivery=delivery, **self._trace())
             self._fail(Failure(ErrorCategory.INTERNAL, "the request could not be made"))
+
+    def _trace(self) -> dict[str, str]:
+        asked = self._transmission
+        return log_fields(asked.trace or asked.delivery.event.trace)
 
     def _fail(self, failure: Failure, *, unsent: bool = True) -> None:
         outcome = self._outcome(success=False)

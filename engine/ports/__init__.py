@@ -277,7 +277,7 @@ class Transmission(Struct, gc=False):
     log.
 
     `body` None: the event's own. `headers` are of this attempt; each takes the place of a header of the
-    destination of the same name. They are checked where they are made.
+    destination of the same name. They are checked where they are made. `trace` None: the event's own.
     """
 
     destination: Destination
@@ -285,6 +285,7 @@ class Transmission(Struct, gc=False):
     number: int
     body: bytes | None = None
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    trace: str | None = None
 
 
 class Sender(Protocol):

@@ -16,6 +16,7 @@ from msgspec import Struct, structs
 
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus
+from engine.model.trace import log_fields
 from engine.ports import (
     BacklogMark,
     PoisonError,
@@ -376,6 +377,7 @@ def _ids(settlement: Settlement) -> dict[str, object]:
         "environment": delivery.event.environment,
         "status": settlement.status.name,
         "attempt": None if attempt is None else attempt.number,
+        **log_fields(delivery.event.trace),
     }
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from engine.core.records import Delivery, Event
 from engine.model.file_records import FileRecord
 from engine.model.identity import created_at_ms
+from engine.model.trace import log_fields
 from engine.ports import Claimed, KeyClaim
 
 KEY_HELD_MS = 24 * 3600 * 1000  # how long an idempotency key is held, as the API says
@@ -112,6 +113,7 @@ def told(submit: Submit) -> Submit:
                 customer=event.customer,
                 destinations=destinations[:NAMED],
                 count=len(destinations),
+                **log_fields(event.trace),
             )
         submit(submission)
 

@@ -122,7 +122,9 @@ class WireClient:
             head = pool.head
             if transmission.headers:
                 head = head.with_headers(transmission.headers)
-            request = head.request(delivery, transmission.number, body, time())
+            request = head.request(
+                delivery, transmission.number, body, time(), transmission.trace or event.trace
+            )
         except ValueError:
             # Such a destination was not accepted by us: a key that cannot be read, or damaged rows.
             outcome = Outcome(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from engine.core.destination import Destination, Target
 from engine.core.records import Delivery
 from engine.model.hops import Hops
+from engine.model.trace import TRACEPARENT, TRACESTATE, lines_of
 from engine.model.version import VERSION
 from engine.wire.signing import Signer
 
@@ -46,14 +47,14 @@ def destination_headers(destination: Destination, more: Headers = ()) -> list[tu
 class WebhookHead:
     """The writer of one destination version's requests."""
 
-    __slots__ = ("_destination", "_hops", "_prefix", "_signer")
+    __slots__ = ("_destination", "_hops", "_prefix", "_signer", "_traces")
 
     def __init__(self, destination: Destination, hops: Hops | None = None) -> None:
         """Prepare. Raises ValueError where headers or signing keys are unusable. `hops` None: the
         header is left out."""
         self._hops = hops
         self._destination = destination
-        self._prefix = _prefix(destination, ())
+        self._prefix, self._traces = _prefix(destination, ())
         self._signer = Signer(destination.signing)
 
     def with_headers(self, more: Headers) -> "WebhookHead":
@@ -61,11 +62,14 @@ class WebhookHead:
         head = WebhookHead.__new__(WebhookHead)
         head._destination, head._signer = self._destination, self._signer
         head._hops = self._hops
-        head._prefix = _prefix(self._destination, more)
+        head._prefix, head._traces = _prefix(self._destination, more)
         return head
 
-    def request(self, delivery: Delivery, number: int, body: bytes, now: float) -> bytes:
-        """Return the bytes of attempt `number`, signed at `now` (seconds since the epoch).
+    def request(
+        self, delivery: Delivery, number: int, body: bytes, now: float, trace: str | None = None
+    ) -> bytes:
+        """Return the bytes of attempt `number`, signed at `now` (seconds since the epoch). `trace`: that
+        the request belongs to.
 
         Raises ValueError where no signing key is valid.
         """
@@ -74,7 +78,7 @@ class WebhookHead:
         signature = self._signer.header(b"%b.%d.%b" % (message_id, timestamp, body), now)
         return (
             b"%b%b\r\nwebhook-timestamp: %d\r\nwebhook-signature: %b\r\nangarium-delivery-id: %b\r\n"
-            b"angarium-attempt: %d\r\n%bcontent-length: %d\r\n\r\n%b"
+            b"angarium-attempt: %d\r\n%b%bcontent-length: %d\r\n\r\n%b"
         ) % (
             self._prefix,
             message_id,
@@ -83,12 +87,17 @@ class WebhookHead:
             delivery.id.encode(),
             number,
             b"" if self._hops is None else self._hops.line(delivery.event.hops),
+            lines_of(trace) if trace is not None and self._traces else b"",
             len(body),
             body,
         )
 
 
-def _prefix(destination: Destination, more: Headers) -> bytes:
+def _prefix(destination: Destination, more: Headers) -> tuple[bytes, bool]:
+    """Return the beginning of a head, and whether it leaves the trace to the event: headers that the
+    destination or a script sets win."""
     headers = destination_headers(destination, more)
+    named = {name.lower() for name, _ in headers}
     method = destination.method.name.encode()
-    return render_head(method, destination.target, headers) + b"webhook-id: "
+    prefix = render_head(method, destination.target, headers) + b"webhook-id: "
+    return prefix, TRACEPARENT not in named and TRACESTATE not in named

@@ -36,7 +36,7 @@ WAITING_COLUMNS = """
     d.next_attempt_at_ms, d.dlq_status, d.replay_of::text AS replay_of,
     d.replay_job::text AS replay_job, e.environment, e.type, e.occurred_at_ms, e.payload, e.metadata,
     e.source, e.customer AS event_customer, e.correlation_id, e.request_id, e.idempotency_key,
-    e.attachments, e.origin AS event_origin, e.file::text AS file, e.hops"""
+    e.attachments, e.origin AS event_origin, e.file::text AS file, e.hops, e.trace"""
 # A lateral look-up, so that no plan can do anything but follow the primary key.
 EVENT_OF = """
     LEFT JOIN LATERAL (
@@ -74,6 +74,7 @@ def event_of(row: Any) -> Event:
         row["file"],
         None,
         row["hops"] or 0,
+        row["trace"],
     )
 
 
@@ -81,7 +82,7 @@ def _delivery_of(row: Any) -> Delivery:
     (seq, delivery, event, destination, queue, lane, priority, kind, origin, customer, attempts,
      start, due_ms, dlq, replay_of, replay_job, environment, type_, occurred_at_ms, payload, metadata,
      source, event_customer, correlation, request, key, attachments, event_origin, file,
-     hops, *_) = row  # fmt: skip
+     hops, trace, *_) = row  # fmt: skip
     return Delivery(
         delivery,
         Event(
@@ -101,6 +102,7 @@ def _delivery_of(row: Any) -> Delivery:
             file,
             None,
             hops or 0,
+            trace,
         ),
         destination,
         _CLASS[queue],

@@ -41,6 +41,7 @@ _EVENT_RARE = (
     Column("file", "uuid"),
     Column("hops", "smallint"),
 )
+_EVENT_TRACE = (Column("trace", "text"),)
 _DELIVERY = (
     Column("environment", "integer", shared=True),
     Column("id", "uuid"),
@@ -156,6 +157,7 @@ def accept_statement(
     opened: bool,
     files: bool = False,
     part: bool = False,
+    traced: bool = False,
 ) -> str:
     """Return the statement for groups that have these kinds of rows and columns. `part`: its third
     parameter is the seq of its first delivery, and it draws none."""
@@ -168,6 +170,7 @@ def accept_statement(
         number = claim.parameters + 1
         parts.append(_CLAIMS.format(claim=claim, mine=mine, now=number, event=mine.parameters))
     columns = _EVENT + (_EVENT_KEY if claims else ()) + (_EVENT_RARE if rare_events else ())
+    columns += _EVENT_TRACE if traced else ()
     event = rows("e", columns, number, uniform=uniform)
     lost = "\n    WHERE {} NOT IN (SELECT loser FROM lost)" if claims else ""
     parts.append(_EVENTS.format(event=event, unless_lost=lost.format("e.id")))
@@ -218,6 +221,10 @@ def bound(
     event_ids = [e.id for e in owners]
     counts = Counter(event_ids)
     _bind_events(arguments, events, counts, bool(group.claims), rare_events)
+    traces = [e.trace for e in events]
+    traced = traces.count(None) < len(traces)
+    if traced:
+        arguments.column(traces)
     _bind_deliveries(arguments, deliveries, owners, event_ids, rare_deliveries)
     opened = bool(group.customers or group.dirty)
     if opened:
@@ -234,6 +241,7 @@ def bound(
         opened=opened,
         files=bool(group.files),
         part=base is not None,
+        traced=traced,
     )
     return sql, arguments.bound() if base is None else [base, *arguments.bound()]
 

@@ -15,7 +15,7 @@ ENTRY_COLUMNS = """
 EVENT_COLUMNS = """
     d.id::text AS id, d.environment, d.origin, d.type, d.occurred_at_ms, d.deliveries, d.customer,
     d.source, d.correlation_id, d.request_id, d.idempotency_key, d.file::text AS file,
-    d.erased_at_ms"""
+    d.erased_at_ms, d.trace"""
 ATTEMPT_COLUMNS = """
     number, started_at_ms, duration_ms, success, destination_version, transform_version,
     response_status, response_headers, response_body, response_truncated, error_category,

@@ -46,6 +46,7 @@ WITH had AS MATERIALIZED (
 )
 SELECT id::text AS id, environment, type, occurred_at_ms, payload, metadata, source, customer,
     correlation_id, request_id, idempotency_key, attachments, origin, file::text AS file, hops,
+    trace,
     (SELECT count(*) FROM sized) AS found
 FROM sized WHERE before < $6::bigint
 ORDER BY sized.id LIMIT $7"""  # noqa: S608 - constants

@@ -31,7 +31,8 @@ _PENDING, _RETRYING = int(DeliveryStatus.PENDING), int(DeliveryStatus.RETRYING)
 _DEAD = int(DeliveryTrouble.DEAD)
 # Nothing that could still be sent may be left: it would be sent without its content.
 _CHANGE = f"""
-    UPDATE events e SET payload = 'null', metadata = NULL, attachments = NULL, erased_at_ms = $3::bigint
+    UPDATE events e SET payload = 'null', metadata = NULL, attachments = NULL, erased_at_ms = $3::bigint,
+        trace = split_part(e.trace, ' ', 1)
     FROM (SELECT $1::integer AS environment, unnest($2::uuid[]) AS id) w
     WHERE e.environment = w.environment AND e.id = w.id AND e.erased_at_ms IS NULL AND NOT EXISTS (
         SELECT FROM its WHERE its.event = e.id

@@ -330,7 +330,7 @@ class FakeIngest:
 
     def submit(
         self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done,
-        hops: int = 0, key: str | None = None,
+        hops: int = 0, key: str | None = None, trace: str | None = None,
     ) -> None:  # fmt: skip
         done(Reply(202, orjson.dumps({"accepted": True})))
 

@@ -181,10 +181,12 @@ async def test_large_batches_are_read_one_at_a_time_and_each_environment_in_turn
     order_of: list[int] = []
     read = Ingest._accept
 
-    def accept(self: Ingest, environment: int, body: bytes, max_depth: int, hops: int) -> Accepted:
+    def accept(
+        self: Ingest, environment: int, body: bytes, max_depth: int, hops: int, trace: str | None
+    ) -> Accepted:
         if not order_of or order_of[-1] != environment:
             order_of.append(environment)
-        return read(self, environment, body, max_depth, hops)
+        return read(self, environment, body, max_depth, hops, trace)
 
     monkeypatch.setattr(Ingest, "_accept", accept)
     large = json.dumps({"events": [order(source="x" * 200)] * 400}).encode()

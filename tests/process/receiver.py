@@ -39,6 +39,7 @@ class Arrival:
     at: float
     body: bytes
     status: int
+    traceparent: str | None = None
 
 
 Behaviour = Callable[[str, int], Answer]  # of (n, the arrivals of n before this one)
@@ -154,6 +155,7 @@ class Receiver:
                     at=time.time(),
                     body=body,
                     status=answer.status,
+                    traceparent=headers.get("traceparent"),
                 )
             )
             self._changed.notify_all()

@@ -1073,6 +1073,11 @@ export interface Event {
   origin: "API" | "FILE" | "OWN" | "TEST";
   /** When its content was erased; null while it is there. */
   erasedAt: string | null;
+  /**
+   * The W3C Trace Context that its deliveries continue: of its request, or of the span `accept`
+   * where the server traces it. Null: it belongs to no trace.
+   */
+  traceparent: string | null;
   /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
   payload: Record<string, unknown> | null;
   metadata: Record<string, unknown> | null;
@@ -1133,6 +1138,11 @@ export interface EventItem {
   origin: "API" | "FILE" | "OWN" | "TEST";
   /** When its content was erased; null while it is there. */
   erasedAt: string | null;
+  /**
+   * The W3C Trace Context that its deliveries continue: of its request, or of the span `accept`
+   * where the server traces it. Null: it belongs to no trace.
+   */
+  traceparent: string | null;
 }
 
 /** A page of a list, newest first. */

@@ -86,7 +86,7 @@ class Neighbour(_Reactor):
 
     def submit(
         self, _environment: EnvironmentModel, body: bytes, _batch: bool, done: Done,
-        _hops: int = 0, key: str | None = None,
+        _hops: int = 0, key: str | None = None, trace: str | None = None,
     ) -> None:  # fmt: skip
         self.bodies.append(body)
         if self._waits:

@@ -36,7 +36,7 @@ unquote_to_bytes(b"%00")  # makes its table of escapes, 1,520 lines that are of 
 class _Nowhere:
     def submit(
         self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done,
-        hops: int = 0, key: str | None = None,
+        hops: int = 0, key: str | None = None, trace: str | None = None,
     ) -> None:  # fmt: skip
         raise AssertionError("a head alone submits nothing")
 

@@ -143,7 +143,7 @@ class _Ingest:
 
     def submit(
         self, _environment: EnvironmentModel, body: bytes, batch: bool, done: Done,
-        hops: int = 0, key: str | None = None,
+        hops: int = 0, key: str | None = None, trace: str | None = None,
     ) -> None:  # fmt: skip
         path = b"/events/batch" if batch else b"/events"
         self._seen.append(Request("ingested", b"POST", path, body))

@@ -42,6 +42,9 @@ class EventItem(TypedDict):
     origin: Literal["API", "FILE", "OWN", "TEST"]
     # When its content was erased; null while it is there.
     erasedAt: str | None
+    # The W3C Trace Context that its deliveries continue: of its request, or of the span `accept`
+    # where the server traces it. Null: it belongs to no trace.
+    traceparent: str | None
 
 
 class ExplainedRule(TypedDict):

@@ -110,6 +110,9 @@ class Event(TypedDict):
     origin: Literal["API", "FILE", "OWN", "TEST"]
     # When its content was erased; null while it is there.
     erasedAt: str | None
+    # The W3C Trace Context that its deliveries continue: of its request, or of the span `accept`
+    # where the server traces it. Null: it belongs to no trace.
+    traceparent: str | None
     # Null in an embed session whose workspace does not let its customers `viewPayloads`.
     payload: JsonObject | None
     metadata: JsonObject | None

@@ -1,0 +1,127 @@
+"""The trace of an event: a W3C Trace Context in one text.
+
+It comes with a request, or a span of ours begins it. The text is the `traceparent`, and after a blank the
+`tracestate` if there is one. It is stored with the
+event, so that attempts, retries and replays continue the trace on any server. Nothing here awaits.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, MutableMapping, Sequence
+
+TRACEPARENT = b"traceparent"
+TRACESTATE = b"tracestate"
+PARENT_LENGTH = 55  # of a traceparent of version 00
+STATE_CHARACTERS = 512  # what the standard asks every participant to pass on; longer states are cut
+STATE_MEMBERS = 32  # the most that a tracestate can have
+LONG_MEMBER = 128  # members longer than this leave a state that is too long before others do
+_SAMPLED = 1
+_KNOWN_FLAGS = 3  # sampled, and random trace id
+_PARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[ -~]*)?")
+_NO_TRACE, _NO_SPAN = b"0" * 32, b"0" * 16
+_MEMBER = re.compile(
+    rb"((?:[a-z][a-z0-9_\-*/]{0,255})|(?:[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13}))"
+    rb"=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]"
+)
+
+
+def read_trace(fields: Mapping[bytes, bytes]) -> str | None:
+    """Return the trace that a head states. None: it states none, or the standard has it ignored."""
+    value = fields.get(TRACEPARENT)
+    if value is None:
+        return None
+    parent = _parent(value)
+    if parent is None:
+        return None
+    stated = fields.get(TRACESTATE)
+    state = b"" if stated is None else _state(stated)
+    return (parent + b" " + state if state else parent).decode("ascii")
+
+
+def join_repeated(
+    index: MutableMapping[bytes, bytes], fields: Sequence[tuple[bytes, bytes]]
+) -> None:
+    """Mend the index of a head that repeats fields: a tracestate can be in parts, and a second
+    traceparent makes both invalid."""
+    if TRACEPARENT not in index:
+        return
+    if sum(name == TRACEPARENT for name, _ in fields) > 1:
+        del index[TRACEPARENT]
+    elif TRACESTATE in index:
+        index[TRACESTATE] = b",".join(value for name, value in fields if name == TRACESTATE)
+
+
+def is_sampled(trace: str) -> bool:
+    """Return True if whoever began the trace records it."""
+    return bool(int(trace[53:PARENT_LENGTH], 16) & _SAMPLED)
+
+
+def traceparent(trace: str) -> str:
+    """Return the traceparent of a trace."""
+    return trace[:PARENT_LENGTH]
+
+
+def trace_id(trace: str) -> str:
+    """Return the id of the trace, 32 hexadecimal digits."""
+    return trace[3:35]
+
+
+def span_id(trace: str) -> str:
+    """Return the id of the span that is the parent of what follows, 16 hexadecimal digits."""
+    return trace[36:52]
+
+
+def with_span(trace: str, span: str) -> str:
+    """Return the trace with the span of this id as the parent of what follows."""
+    return trace[:36] + span + trace[52:]
+
+
+def attempt_span(delivery: str, number: int) -> str:
+    """Return the id of the span of an attempt. It follows from the attempt, so that the request that was
+    sent can be shown without a record of it."""
+    return hashlib.blake2b(f"{delivery}:{number}".encode(), digest_size=8).hexdigest()
+
+
+def lines_of(trace: str) -> bytes:
+    """Return the header lines of a request that belongs to the trace."""
+    parent, _, state = trace.partition(" ")
+    if state:
+        return f"traceparent: {parent}\r\ntracestate: {state}\r\n".encode("ascii")
+    return f"traceparent: {parent}\r\n".encode("ascii")
+
+
+def log_fields(trace: str | None) -> dict[str, str]:
+    """Return what a line of the log says of the trace that it belongs to."""
+    return {} if trace is None else {"trace_id": trace_id(trace), "span_id": span_id(trace)}
+
+
+def _parent(value: bytes) -> bytes | None:
+    found = _PARENT.fullmatch(value.strip(b" \t"))
+    if found is None:
+        return None
+    version, trace, span, flags, more = found.groups()
+    if version == b"ff" or trace == _NO_TRACE or span == _NO_SPAN:
+        return None
+    if version == b"00" and more is not None:
+        return None
+    # Later versions are continued as the one that is known here.
+    return b"00-%b-%b-%02x" % (trace, span, int(flags, 16) & _KNOWN_FLAGS)
+
+
+def _state(value: bytes) -> bytes:
+    """Return a tracestate in its canonical form, cut to its bound; nothing where it is malformed."""
+    members = [member for part in value.split(b",") if (member := part.strip(b" \t"))]
+    keys = set()
+    for member in members:
+        found = _MEMBER.fullmatch(member)
+        if found is None or found[1] in keys:
+            return b""
+        keys.add(found[1])
+    if len(members) > STATE_MEMBERS:
+        return b""
+    state = b",".join(members)
+    if len(state) > STATE_CHARACTERS:
+        members = [member for member in members if len(member) <= LONG_MEMBER]
+        while len(state := b",".join(members)) > STATE_CHARACTERS:
+            members.pop()
+    return state

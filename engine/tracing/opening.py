@@ -1,0 +1,115 @@
+"""The opening of traces: from the settings to the tracer and its queue, or None. Only here the libraries
+are imported, so that a server without traces loads none of them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import trio
+from msgspec import Struct
+
+from engine.model.errors import Refusal
+from engine.model.read_models import EnvironmentModel
+from engine.ports import IntakeStore, Sender
+from engine.settings import Settings
+from engine.submission.ingest_port import IngestPort
+from engine.submission.receipts import Reply, refused
+
+if TYPE_CHECKING:
+    from engine.tracing.export_queue import ExportQueue
+    from engine.tracing.tracer import Tracer
+
+FLUSH_S = 2.0  # of the grace time, for the spans that wait: one request to a collector that is well
+_LIBRARIES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
+
+
+class TracingError(Exception):
+    """Traces are asked for and cannot be exported."""
+
+
+class Tracing(Struct, frozen=True):
+    """The tracer of a server, and the queue of its spans."""
+
+    tracer: "Tracer"
+    queue: "ExportQueue"
+
+    def ingest(self, ingest: IngestPort) -> IngestPort:
+        """Return ingestion with spans."""
+        from engine.tracing.traced import TracedIngest
+
+        return TracedIngest(ingest, self.tracer)
+
+    def store(self, store: IntakeStore) -> IntakeStore:
+        """Return an intake's store with spans."""
+        from engine.tracing.traced import TracedIntakeStore
+
+        return TracedIntakeStore(store, self.tracer)
+
+    def sender(self, sender: Sender) -> Sender:
+        """Return a sender with spans."""
+        from engine.tracing.traced import TracedSender
+
+        return TracedSender(sender, self.tracer)
+
+    async def close(self) -> None:
+        """Export what waits, within a bounded time."""
+        await trio.to_thread.run_sync(self.queue.close, FLUSH_S, abandon_on_cancel=True)
+
+
+@contextmanager
+def request_span(
+    tracing: Tracing | None, trace: str | None, environment: EnvironmentModel, route: str
+) -> Iterator[str | None]:
+    """Make the span `accept` of a request that is not ingested as JSON. Gives the trace of its event."""
+    span = None if tracing is None else tracing.tracer.accept(trace, environment, route)
+    if span is None:
+        yield trace
+        return
+    reply = Reply(500, code="internal")
+    try:
+        yield span.trace
+        reply = Reply(202)
+    except Refusal as refusal:
+        reply = refused(refusal)
+        raise
+    finally:
+        span.end(reply)
+
+
+def check_tracing(settings: Settings) -> None:
+    """Raise TracingError where the settings ask for traces that cannot be exported."""
+    if settings.traces_sample is None:
+        return
+    if not all(map(_found, _LIBRARIES)):
+        raise TracingError(
+            "ANGARIUM_TRACES_SAMPLE needs OpenTelemetry, which is not installed."
+            " Install it with pip install 'angarium[otel]', or unset the variable"
+        )
+    from engine.tracing.open_telemetry import otlp_exporter
+
+    try:
+        otlp_exporter().shutdown()
+    except (ValueError, OSError) as error:
+        raise TracingError(f"a variable OTEL_EXPORTER_OTLP_... is wrong: {error}") from error
+
+
+def open_tracing(settings: Settings, node: str, now: Callable[[], float]) -> Tracing | None:
+    """Return the tracing of a server named `node`; None where it is off."""
+    if settings.traces_sample is None:
+        return None
+    from engine.tracing.export_queue import ExportQueue
+    from engine.tracing.open_telemetry import Spans, disabled, otlp_exporter, resource_of
+    from engine.tracing.tracer import Tracer
+
+    if disabled():
+        return None
+    queue = ExportQueue(otlp_exporter())
+    return Tracing(Tracer(Spans(queue, resource_of(node)), settings.traces_sample, now), queue)
+
+
+def _found(library: str) -> bool:
+    try:
+        return find_spec(library) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,107 @@
+"""The ways of an event with a tracer beside them: ingestion, commit and sender. They change nothing else.
+
+A server without traces is built without them.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from engine.core.records import Outcome
+from engine.model.read_models import EnvironmentModel
+from engine.model.trace import is_sampled
+from engine.ports import Acceptance, IntakeGroup, IntakeStore, Sender, StoreError, Transmission
+from engine.submission.ingest_port import IngestPort
+from engine.submission.receipts import Done, Reply
+from engine.tracing.tracer import AcceptSpan, Tracer
+
+BATCH, SINGLE = "/events/batch", "/events"
+
+
+class TracedIngest:
+    """Ingestion that makes the span `accept` of a traced request."""
+
+    def __init__(self, ingest: IngestPort, tracer: Tracer) -> None:
+        self._ingest = ingest
+        self._tracer = tracer
+
+    def submit(
+        self,
+        environment: EnvironmentModel,
+        body: bytes,
+        batch: bool,
+        done: Done,
+        hops: int = 0,
+        key: str | None = None,
+        trace: str | None = None,
+    ) -> None:
+        """Take one request's body, as the port says."""
+        route = BATCH if batch else SINGLE
+        span = self._tracer.accept(trace, environment, route, len(body))
+        if span is not None:
+            trace, done = span.trace, partial(_replied, span, done)
+        self._ingest.submit(environment, body, batch, done, hops, key, trace)
+
+
+def _replied(span: AcceptSpan, done: Done, reply: Reply) -> None:
+    done(reply)
+    span.end(reply)
+
+
+class TracedIntakeStore:
+    """An intake's store that makes the spans `commit`."""
+
+    def __init__(self, store: IntakeStore, tracer: Tracer) -> None:
+        self._store = store
+        self._tracer = tracer
+
+    async def accept(self, group: IntakeGroup) -> Acceptance:
+        """Write the group, as the port says."""
+        began = self._tracer.now()
+        try:
+            acceptance = await self._store.accept(group)
+        except StoreError as error:
+            if not group.again:  # it is written again and again until the store is back
+                self._tracer.committed(group.events, began, {}, type(error).__name__)
+            raise
+        self._tracer.committed(group.events, began, acceptance.lost)
+        return acceptance
+
+    async def draw(self) -> int:
+        """Draw, as the port says."""
+        return await self._store.draw()
+
+    async def check(self) -> None:
+        """Connect, as the port says."""
+        await self._store.check()
+
+    async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
+        """Delete backlog rows, as the port says."""
+        await self._store.forget_backlog(destinations)
+
+
+class TracedSender:
+    """A sender that makes the spans `wait` and `attempt`. The request's parent is the attempt."""
+
+    def __init__(self, sender: Sender, tracer: Tracer) -> None:
+        self._sender = sender
+        self._tracer = tracer
+
+    def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
+        """Begin an attempt, as the port says."""
+        trace = transmission.delivery.event.trace
+        if trace is not None and is_sampled(trace):
+            span = self._tracer.attempt(transmission, trace)
+            transmission.trace = span.trace
+            done = partial(_ended, span.end, done)
+        self._sender.send(transmission, done)
+
+    def forget(self, destination: str) -> None:
+        """Release what was prepared for a destination, as the port says."""
+        self._sender.forget(destination)
+
+
+def _ended(
+    end: Callable[[Outcome], None], done: Callable[[Outcome], None], outcome: Outcome
+) -> None:
+    done(outcome)
+    end(outcome)
