@@ -21,8 +21,7 @@ from api.entry import ENTRY
 from api.envelope import request_id_of
 from api.heads import Heads, Told
 from api.judgement import Judge
-from api.routes import Route
-from api.routing import by_path, pattern_of, rule_of
+from api.routes import Route, by_path, pattern_of, rule_of
 from api.services import Services
 from api.streaming import Application, Outflow, Request
 from api.table import ROUTES

@@ -7,7 +7,7 @@ import math
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, NoReturn
 
-from api.refusals import too_large
+from api.envelope import too_large
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.json_members import MAX_DEPTH, containers_and_commas, deepest, storable

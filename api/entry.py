@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from api.admission import Admission, Allowance
 from api.cors import foreign_origin
+from api.envelope import other_environment
 from api.ingestion import with_allowance
 from api.policy import check_route
 from api.queries import parameters
-from api.refusals import other_environment
 from api.routes import Embed, Route
 from api.services import Services
 from engine.core.vocabulary import Environment

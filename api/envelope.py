@@ -1,4 +1,4 @@
-"""The error envelope and the request ids: the same for the front door, Quart and HTTP/2.
+"""The error envelope, the request ids and shared refusals: the same for the front door, Quart and HTTP/2.
 
 Nothing here knows HTTP framing; what is rendered is a body and what identifies it.
 """
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from engine.model.errors import STATUS_OF_CODE, Detail
+from engine.model.errors import STATUS_OF_CODE, Detail, Refusal
 
 CHALLENGE = "Bearer"  # what every 401 says in WWW-Authenticate, as RFC 9110 asks
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -65,3 +65,38 @@ def _without_surrogates(value: object) -> object:
     if isinstance(value, dict):
         return {key: _without_surrogates(item) for key, item in value.items()}
     return value
+
+
+OVERLOADED_RETRY_S = 1  # bodies are answered within a second or so, and then there is room again
+
+
+def other_environment(own: str) -> Refusal:
+    """Return the refusal of a request that names another environment than its key's, which is `own`."""
+    return Refusal("forbidden", f"this key belongs to {own}")
+
+
+def encoded() -> Refusal:
+    """Return the refusal of a body with a Content-Encoding."""
+    return Refusal("unsupported_media_type", "the body must not have a Content-Encoding")
+
+
+def wrong_type(*types: str) -> Refusal:
+    """Return the refusal of a body that is of none of these media types."""
+    return Refusal("unsupported_media_type", f"the body must be {' or '.join(types)}")
+
+
+def too_large(limit: int) -> Refusal:
+    """Return the refusal of a body of more than `limit` bytes."""
+    return Refusal("payload_too_large", f"the body is larger than {limit} bytes")
+
+
+def no_room() -> Refusal:
+    """Return the refusal of a body that the budgets have no room for."""
+    return Refusal(
+        "overloaded", "too many request bodies at once", retry_after_s=OVERLOADED_RETRY_S
+    )
+
+
+def body_late() -> Refusal:
+    """Return the refusal of a body that did not arrive in time."""
+    return Refusal("request_timeout", "the body did not arrive in time")

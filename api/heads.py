@@ -15,13 +15,11 @@ from api.admission import AdmissionRefusal, Allowance
 from api.answers import headers_of, no_such_path, not_allowed, refused
 from api.call import Answer
 from api.entry import Entry, Fields, enter
-from api.portal import Portal
 from api.queries import parameters, read_query
-from api.routes import Route
-from api.routing import allowed_by_rule, allowed_of_server
+from api.routes import Route, allowed_by_rule, allowed_of_server
 from api.services import Services
 from api.table import ROUTES
-from api.web import web_files
+from api.web import Portal, web_files
 from engine.model.errors import Refusal
 
 _NO_BODY = frozenset({204, 304})

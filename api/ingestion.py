@@ -18,9 +18,16 @@ from api.admission import (
 )
 from api.budget import BodyBudget
 from api.cors import Cors, foreign_origin
-from api.envelope import CHALLENGE, envelope
+from api.envelope import (
+    CHALLENGE,
+    encoded,
+    envelope,
+    no_room,
+    other_environment,
+    too_large,
+    wrong_type,
+)
 from api.queries import MAX_PARAMETERS
-from api.refusals import encoded, no_room, other_environment, too_large, wrong_type
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.model.errors import Refusal
 from engine.model.hops import HEADER as HOPS

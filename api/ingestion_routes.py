@@ -4,9 +4,8 @@ import trio
 from quart import Blueprint, Response, request
 
 from api.admission import AdmissionRefusal
-from api.envelope import request_id_of
+from api.envelope import body_late, no_room, request_id_of, too_large
 from api.ingestion import Admitted, Answer, Ingestion, answer_of, refusal_of
-from api.refusals import body_late, no_room, too_large
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 from engine.model.trace import join_repeated

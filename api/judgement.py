@@ -11,9 +11,9 @@ from api.admission import Admission, named_environment
 from api.bodies import counted, nothing, read_object
 from api.call import Answer, Call
 from api.entry import ENTRY, Entry, check_named, held_to
+from api.envelope import body_late, encoded, too_large, wrong_type
 from api.policy import check_fields, withheld
 from api.queries import Query, parameters, read_query
-from api.refusals import body_late, encoded, too_large, wrong_type
 from api.routes import ANY_TYPE, Handler, Route
 from api.services import Services
 from api.shares import KEYS

@@ -14,12 +14,11 @@ from engine.actors.reports import DestinationReport, Totals
 from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
 from engine.control.console import ConsoleCommands
-from engine.control.customer_erasures import CustomerErasures
 from engine.control.customers import CustomerCommands
 from engine.control.deliveries import DeliveryCommands
 from engine.control.destinations import DestinationCommands
 from engine.control.dlq import DeadLetterCommands
-from engine.control.erasure import ErasureCommands
+from engine.control.erasure import CustomerErasures, ErasureCommands
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.keys import KeyCommands

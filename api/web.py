@@ -1,4 +1,4 @@
-"""The files of `web`: the console's page, which any address of the console gets, and the assets of pages.
+"""The files of `web` at the door: the console's and the portal's pages, and the assets of both.
 
 The files of the folder `web` are read once. Assets lie below a digest of them all, so a browser keeps
 them for good, and a new version has new addresses. Nothing here awaits.
@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from api.answers import no_such_path, not_allowed
 from api.call import Answer
+from engine.model.read_models import Models
 
 FOLDER = Path(__file__).parents[1] / "web"
 CONSOLE = b"/console"
@@ -154,3 +155,48 @@ def _to_console() -> Answer:
         content_type="text/plain",
         headers=(("Location", CONSOLE.decode()), ("Vary", "Accept")),
     )
+
+
+PORTAL = b"/portal/"
+PORTAL_ASSETS = b"/portal/assets/"  # as the console's: a proxy can pass on the portal alone
+EMBED = b"/portal/embed.js"
+EMBED_CACHED = "public, max-age=300"  # hosts name it without a version
+# Logos are images of the customer's own hosts.
+IMAGES = "'self' data: https:"
+
+
+class Portal:
+    """The answers to requests for the portal."""
+
+    def __init__(self, files: WebFiles, models: Models) -> None:
+        self._files, self._models = files, models
+        self._page = files.page("portal/index.html", PORTAL_ASSETS)
+
+    def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
+        """Return the answer to a request for the portal; None where it asks for something else.
+
+        An unknown workspace gets the same page: whoever asks learns nothing of what exists.
+        """
+        if self._page is None or not path.startswith(PORTAL):
+            return None
+        if method not in ("GET", "HEAD"):
+            return not_allowed(method, ("GET", "HEAD"), request_id)
+        if path == EMBED:
+            return self._files.sent("portal/embed.js", fields, EMBED_CACHED)
+        if path.startswith(PORTAL_ASSETS):
+            return self._files.asset(path.removeprefix(PORTAL_ASSETS), fields) or no_such_path(
+                request_id
+            )
+        workspace = path.removeprefix(PORTAL).partition(b"/")[0].decode("latin-1")
+        if not workspace:
+            return no_such_path(request_id)
+        origins = self._models.settings_of(workspace).origins
+        # `no-store`: a copy would keep the origins of yesterday.
+        headers = (
+            ("Cache-Control", "no-store"),
+            ("Content-Security-Policy", policy(IMAGES, " ".join(["'self'", *origins]))),
+            ("Referrer-Policy", "no-referrer"),
+        )
+        return Answer(
+            200, body=self._page, content_type="text/html; charset=utf-8", headers=headers
+        )

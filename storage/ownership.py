@@ -13,8 +13,8 @@ from typing import NoReturn
 import structlog
 import trio
 
+from engine.nodes.liveness import Active
 from engine.nodes.parts import WHOLE, WorkerPart
-from engine.nodes.records import Active
 from storage.database.connection import Connection
 from storage.database.errors import ContentionError, OwnershipLostError
 from storage.database.locks import Lock, locked

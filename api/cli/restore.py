@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
+from api.cli.backup import ByteSteps
 from api.cli.errors import SettingsTrouble
 from api.cli.options import settings_flags, settings_from
 from api.cli.printing import say
-from api.cli.steps import ByteSteps
 from storage.backup.proof import require_elsewhere
 from storage.backup.restoring import Restore
 from storage.embedded.server import HOLD

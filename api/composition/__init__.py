@@ -25,7 +25,7 @@ from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Scope
 from engine.model.errors import Refusal
-from engine.nodes.records import BEAT_S
+from engine.nodes.liveness import BEAT_S
 from engine.settings import Settings
 from storage.database.bridge import Bridge
 from storage.database.errors import StoreAwayError

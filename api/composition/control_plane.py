@@ -10,11 +10,10 @@ from api.ingestion_routes import make_blueprint
 from api.services import FileServices, Services
 from engine.actors.survey import Surveys
 from engine.control.console import ConsoleCommands
-from engine.control.customer_erasures import CustomerErasures
 from engine.control.customers import CustomerCommands
 from engine.control.deliveries import DeliveryCommands
 from engine.control.dlq import DeadLetterCommands
-from engine.control.erasure import ErasureCommands
+from engine.control.erasure import CustomerErasures, ErasureCommands
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.replays import ReplayCommands

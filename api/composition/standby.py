@@ -12,8 +12,7 @@ import trio
 from api.cli.failures import ListenError
 from api.door.listener import listening_sockets
 from engine.model.setting_values import host_and_port
-from engine.nodes.liveness import is_successor
-from engine.nodes.records import BEAT_S
+from engine.nodes.liveness import BEAT_S, is_successor
 from engine.peers.acceptor import accept_links
 from engine.peers.handshake import PURPOSE
 from engine.peers.relay import Relay

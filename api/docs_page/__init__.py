@@ -3,10 +3,9 @@
 from html import escape
 from typing import Any
 
-from api.docs_page.markup import anchor, block, code, inline, pretty, prose, table
+from api.docs_page.markup import STYLE, anchor, block, code, inline, pretty, prose, table
 from api.docs_page.operations import OperationsView
 from api.docs_page.shapes import shapes, with_words
-from api.docs_page.style import STYLE
 
 _START = """\
 URL=https://angarium.example.com

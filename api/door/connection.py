@@ -28,9 +28,8 @@ from api.door.framing import (
 )
 from api.door.passing import Passing, decoder
 from api.door.transport import Transport
-from api.envelope import envelope, request_id_of
+from api.envelope import body_late, envelope, no_room, request_id_of, too_large
 from api.ingestion import PATHS, Admitted
-from api.refusals import body_late, no_room, too_large
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 

@@ -12,9 +12,8 @@ import trio
 from api.cors import Headers
 from api.door.framing import Head
 from api.door.limits import SLICE_BYTES
-from api.door.places import Place
+from api.door.places import LEAST_BYTES, TOO_MUCH_UNTAKEN, UNTAKEN_RETRY_S, Place, UntakenAnswers
 from api.door.response import render_head
-from api.door.untaken import LEAST_BYTES, RETRY_AFTER_S, TOO_MUCH_UNTAKEN, UntakenAnswers
 from api.entry import Entry
 from api.envelope import envelope
 from engine.model.errors import Refusal
@@ -256,7 +255,7 @@ class Exchange:
             if bytes(name).lower() in KEPT_OF_REFUSED
         ]
         headers.append((b"content-type", b"application/json"))
-        headers.append((b"retry-after", b"%d" % RETRY_AFTER_S))
+        headers.append((b"retry-after", b"%d" % UNTAKEN_RETRY_S))
         self._start = {"status": 503, "headers": headers}
         return envelope("overloaded", TOO_MUCH_UNTAKEN, self.request_id)
 

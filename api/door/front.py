@@ -21,10 +21,9 @@ from api.door.http2 import Http2Connection
 from api.door.http2_turns import Turns
 from api.door.limits import LIMITS, Limits
 from api.door.listener import Listener, listening_sockets
-from api.door.places import Place, Places, PlacesStatistics, account_of
+from api.door.places import Place, Places, PlacesStatistics, UntakenAnswers, account_of
 from api.door.tls import Certificate
 from api.door.transport import PlainTransport, TlsTransport, Transport
-from api.door.untaken import UntakenAnswers
 from api.entry import ENTRY
 from api.heads import Heads
 from api.ingestion import Ingestion

@@ -12,8 +12,8 @@ from api.door.framing import Head
 from api.door.http2_lane import RequestLane
 from api.door.http2_protocol import STREAM_WINDOW
 from api.door.limits import NO_WORKSPACE, SLICE_BYTES
+from api.door.places import UntakenAnswers
 from api.door.response import date
-from api.door.untaken import UntakenAnswers
 from api.envelope import request_id_of
 from api.heads import Told
 from api.ingestion import Admitted, Answer, refusal_of, with_allowance

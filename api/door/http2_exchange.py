@@ -7,8 +7,8 @@ import trio
 from api.door.exchange import Exchange, Message, Side
 from api.door.framing import Head
 from api.door.limits import SLICE_BYTES
+from api.door.places import UntakenAnswers
 from api.door.response import date
-from api.door.untaken import UntakenAnswers
 from api.entry import Entry
 
 Headers = list[tuple[bytes, bytes]]

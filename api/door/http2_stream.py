@@ -15,11 +15,11 @@ from api.door.http2_exchange import StreamExchange
 from api.door.http2_lane import RequestLane
 from api.door.http2_protocol import STREAM_WINDOW
 from api.door.limits import LIMITS, NO_WORKSPACE, SLICE_BYTES
-from api.door.progress import Progress
+from api.door.passing import Progress
 from api.entry import Entry
+from api.envelope import body_late, no_room, too_large
 from api.heads import Told
 from api.ingestion import PATHS, Admitted, answer_of
-from api.refusals import body_late, no_room, too_large
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 

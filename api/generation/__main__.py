@@ -3,7 +3,7 @@
 from api.cli.reference import write_page
 from api.generation.client import client_files, made_types, write_readme
 from api.generation.commands import command_files
-from api.generation.files import write
+from api.generation.text import write
 from api.generation.typescript import typescript_files
 
 

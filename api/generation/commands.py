@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from api.generation.client import operations
-from api.generation.files import ROOT
 from api.generation.methods import Operation, argument_name, path_names
-from api.generation.text import MADE, formatted
+from api.generation.text import MADE, ROOT, formatted
 from api.generation.types import Types
 from api.openapi.vocabulary import shared
 

@@ -1,10 +1,10 @@
-"""Python source as text: comments, docstrings, modules with the imports that they need."""
+"""Python source as text: comments, docstrings, modules with their imports, and the files that hold it."""
 
 import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 WIDTH = 100
@@ -69,3 +69,32 @@ def formatted(text: str, path: Path) -> str:
 def _block(text: str, margin: str) -> str:
     flat = " ".join(text.split())
     return textwrap.fill(flat, WIDTH, initial_indent=margin, subsequent_indent=margin) + "\n"
+
+
+ROOT = Path(__file__).parents[2]
+_FOLDERS = {
+    "clients/python/angarium": MADE,
+    "clients/typescript/src": MADE.replace("#", "//", 1),
+    "api/cli": MADE,
+}
+
+
+def present() -> dict[Path, str]:
+    """Return the made files of the repository, by their paths."""
+    found = {}
+    for folder, mark in _FOLDERS.items():
+        for path in (*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.ts")):
+            text = path.read_text("utf-8")
+            if text.startswith(mark):
+                found[path] = text
+    return found
+
+
+def write(made: Mapping[Path, str]) -> None:
+    """Make the repository's made files these."""
+    for path in present():
+        if path not in made:
+            path.unlink()
+    for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")

@@ -15,8 +15,12 @@ from api.resources.counts import outcome_counts
 from api.resources.destinations import required
 from api.routes import READ, Command, Embed, Method, Route
 from api.shapes import Latency
-from api.shapes.observability import Analytics, AnalyticsTotals
-from api.shapes.overview import DestinationCounts, EnvironmentAnalytics
+from api.shapes.observability import (
+    Analytics,
+    AnalyticsTotals,
+    DestinationCounts,
+    EnvironmentAnalytics,
+)
 from engine.core.counters import percentiles_ms
 from engine.core.vocabulary import Environment
 from engine.log.observability import CounterSums, DestinationTotals, nothing, total_of

@@ -5,7 +5,7 @@ from msgspec import structs
 from api import shapes
 from api.call import Call
 from api.routes import READ, Embed, Repeat, Route
-from api.shapes.credentials import ConsoleSession
+from api.shapes.accounts import ConsoleSession
 from engine.control.audit import Principal
 from engine.core.vocabulary import Environment
 from engine.model.errors import Refusal

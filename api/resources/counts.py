@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from api.call import Call
 from api.queries import Query
 from api.routes import READ, Command, Embed, Method, Route
-from api.shapes.overview import Counts, OutcomeCounts
+from api.shapes.observability import Counts, OutcomeCounts
 from engine.core.destination import Destination
 from engine.core.health import CircuitState
 from engine.core.vocabulary import DeliveryTrouble, DestinationStatus, Environment

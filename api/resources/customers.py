@@ -9,7 +9,7 @@ from api.pages import page, position
 from api.queries import PageQuery
 from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from api.shapes import Page
-from api.shapes.customers import Customer, CustomerErasure, CustomerItem
+from api.shapes.accounts import Customer, CustomerErasure, CustomerItem
 from engine.control.customers import MOST, CustomerDraft
 from engine.control.views import quotas_document
 from engine.model.errors import Refusal

@@ -14,7 +14,7 @@ from api.queries import AnyOf, PageQuery, all_of, any_of
 from api.resources.deliveries import item_view, own
 from api.resources.destinations import must_exist
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
-from api.shapes.dlq import (
+from api.shapes.replays import (
     BulkAnswer,
     BulkDiscard,
     BulkRetry,

@@ -4,8 +4,7 @@ from pydantic import Field
 
 from api.call import Call
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
-from api.shapes.credentials import EmbedSession
-from api.shapes.workspace import EmbedContext
+from api.shapes.accounts import EmbedContext, EmbedSession
 from engine.control.sessions import TTL_LEAST_S, TTL_MOST_S, TTL_S
 from engine.control.workspace_settings import branding_document
 from engine.drafts import Document, Name

@@ -18,7 +18,7 @@ from api.resources.content import (
 )
 from api.resources.events import seen_customers
 from api.routes import ANY_TYPE, INGEST, JSON, READ, Command, Embed, Method, Route
-from api.shapes.files import FileItem, FileReceipt
+from api.shapes.content import FileItem, FileReceipt
 from api.uploading import MULTIPART, OVERHEAD_BYTES, UploadQuery, received
 from engine.core.vocabulary import Environment
 from engine.ingest.file_draft import FileInput

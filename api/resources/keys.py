@@ -11,7 +11,7 @@ from api.call import Call
 from api.pages import portioned_page, position
 from api.queries import ListQuery
 from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
-from api.shapes.credentials import ApiKey, ApiKeyWithSecret
+from api.shapes.accounts import ApiKey, ApiKeyWithSecret
 from engine.control.keys import NewKey, Reach
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.drafts import Document, Name, NullIs

@@ -8,7 +8,7 @@ from pydantic import Field
 from api.call import Call
 from api.queries import Query
 from api.routes import READ, Embed, Method, Route
-from api.shapes.lookup import Findings, Found, FoundKind
+from api.shapes.observability import Findings, Found, FoundKind
 from engine.core.vocabulary import Environment
 from engine.model.documents import is_uuid
 from engine.model.words import Word, word

@@ -10,8 +10,7 @@ from api.routes import MANAGE, Command, Embed, Method, Route
 from api.shapes import Page
 from api.shapes.observability import Node, NodeStateName
 from engine.model.instants import iso
-from engine.nodes.liveness import Liveness, NodeState
-from engine.nodes.records import NodeRow
+from engine.nodes.liveness import Liveness, NodeRow, NodeState
 
 LISTING = "/observability/nodes"
 SHARED = 0  # the environment of cursors: nodes belong to none

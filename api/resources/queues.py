@@ -10,7 +10,7 @@ from api.queries import PageQuery
 from api.resources import deliveries, destinations
 from api.resources.health import instant
 from api.routes import READ, Command, Embed, Method, Route
-from api.shapes.queues import DeliveryExplanation, DeliveryLane, Lane
+from api.shapes.observability import DeliveryExplanation, DeliveryLane, Lane
 from engine.core.health import Hold
 from engine.core.vocabulary import Ordering
 from engine.log.delivery_log import DeliveryEntry, DeliveryFilter

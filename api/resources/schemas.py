@@ -10,7 +10,7 @@ from api.pages import PAGE_BYTES, page, position
 from api.queries import AnyOf, ListQuery, PageQuery, Text, all_of, any_of
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes import Page
-from api.shapes.schemas import InferredSchema, SchemaVersion
+from api.shapes.content import InferredSchema, SchemaVersion
 from api.shares import Share
 from engine.control.inference import InferenceDraft
 from engine.control.schemas import SchemaDraft

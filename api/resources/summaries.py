@@ -19,7 +19,7 @@ from api.resources.counts import outcome_counts, own_destinations
 from api.resources.destinations import view
 from api.resources.health import health_view
 from api.routes import READ, Command, Embed, Method, Route
-from api.shapes.overview import DestinationSummary, HourCounts
+from api.shapes.observability import DestinationSummary, HourCounts
 from engine.actors.survey import Survey, standing_of
 from engine.core.destination import Destination
 from engine.core.health import HealthState

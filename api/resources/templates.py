@@ -12,7 +12,7 @@ from api.queries import ListQuery
 from api.resources.preview import event_of
 from api.routes import READ, Command, Embed, Method, Route
 from api.shapes import Page
-from api.shapes.templates import DestinationTemplate, SketchedRequest, TemplatePreview
+from api.shapes.content import DestinationTemplate, SketchedRequest, TemplatePreview
 from engine.control.templated import previewed
 from engine.core.destination import Template
 from engine.drafts import Document, Uuid

@@ -11,7 +11,7 @@ from api.queries import ListQuery
 from api.resources.destinations import must_exist
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes import Page, Success
-from api.shapes.transforms import TransformRun, TransformScript
+from api.shapes.content import TransformRun, TransformScript
 from api.shares import Share
 from engine.control.transforms import DRAFT_BYTES, TransformDraft
 from engine.model.configuration import TransformScript as Script

@@ -2,7 +2,7 @@
 
 from api.call import Call
 from api.routes import MANAGE, READ, Command, Embed, Method, Route
-from api.shapes.workspace import Workspace
+from api.shapes.accounts import Workspace
 from engine.control.workspace_settings import SettingsPatch, branding_document
 from engine.model.instants import iso_or_none
 from engine.model.quotas import Ability, WorkspaceSettings

@@ -1,14 +1,16 @@
-"""Shapes of analytics, throughput and the audit log."""
+"""Shapes of answers on what happens: analytics, overview, throughput, queues, look-ups, the audit log."""
 
+from enum import Enum
 from typing import Annotated, Any, Literal
 
 from orjson import Fragment
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from api.shapes import Latency
-from engine.core.vocabulary import Environment, ErrorCategory
+from api.shapes import DeliveryItem, Destination, DestinationHealth, Latency
+from engine.core.vocabulary import DeliveryStatus, Environment, ErrorCategory
 from engine.drafts import DocumentedAs, Uuid, told
+from engine.log.queues import Gate, LaneKind
 from engine.model.instants import Timestamp
 from engine.model.words import ActorKindName, GranularityName, PeriodName, Word
 
@@ -159,3 +161,154 @@ class AuditEntry(TypedDict):
     previousFingerprint: Annotated[
         str | None, told("Of the key's secret that a rotation or revocation ended.")
     ]
+
+
+class FoundKind(Enum):
+    """The kind of something found."""
+
+    EVENT = "events/{id}"
+    DELIVERY = "deliveries/{id}"
+    DESTINATION = "destinations/{id}"
+    ROUTING_RULE = "routing-rules/{id}"
+    TRANSFORM_SCRIPT = "transform-scripts/{id}"
+    REPLAY_JOB = "replay-jobs/{id}"
+    SCHEMA = "schemas/{id}"
+    FILE = "files/{id}"
+    CUSTOMER = "customers/{id}"
+    EVENT_TYPE = "events?eventType={id}"
+
+
+class Found(TypedDict):
+    """Something that was found."""
+
+    kind: Word[FoundKind]
+    id: Annotated[str, told("CUSTOMER: the customerExternalId. EVENT_TYPE: the type itself.")]
+    label: Annotated[str, told("A name for people: of an event or delivery, the event's type.")]
+
+
+class Findings(TypedDict):
+    """Everything that was found."""
+
+    items: Annotated[list[Found], told("At most 20 customers and 20 event types.")]
+
+
+Depth = Annotated[int, Field(ge=1)]
+
+
+class Lane(TypedDict):
+    """Deliveries of one destination that are sent one after another."""
+
+    key: Annotated[
+        str | None,
+        told("What the events have in common; null for DESTINATION, the lane of ordering STRICT."),
+    ]
+    kind: Word[LaneKind]
+    depth: Annotated[Depth, told("Deliveries that wait in it, the head among them.")]
+    atLeast: Annotated[bool, told("There may be more in `depth` than were counted.")]
+    head: Annotated[
+        DeliveryItem | None,
+        told("The delivery that has to end first. Null if it ended during this request."),
+    ]
+    until: Annotated[
+        Timestamp | None,
+        told("The earliest instant of the head's next attempt. Null: now, or not known."),
+    ]
+
+
+class DeliveryLane(TypedDict):
+    """The lane of a delivery."""
+
+    key: str | None
+    kind: Word[LaneKind]
+
+
+class DeliveryWait(TypedDict):
+    """One reason why a delivery is not sent."""
+
+    gate: Word[Gate]
+    until: Annotated[Timestamp | None, told("Null where it is not known.")]
+    detail: Annotated[str, told("A sentence for people.")]
+    blockedBy: Annotated[Uuid | None, told("LANE: the delivery that has to end first.")]
+
+
+class DeliveryExplanation(TypedDict):
+    """Why a delivery waits."""
+
+    deliveryId: Uuid
+    status: Word[DeliveryStatus]
+    waits: Annotated[
+        list[DeliveryWait],
+        told("Every gate that it has not passed. Empty: it is in flight, has ended or goes next."),
+    ]
+    lane: Annotated[DeliveryLane | None, told("Null where its destination has no lanes.")]
+    position: Annotated[
+        int | None,
+        told(
+            "How many waiting deliveries go before it in its lane, or else in its class. Null if it "
+            "waits for its schedule only, does not wait, or is behind 5,000 others.",
+            ge=0,
+        ),
+    ]
+
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class Counts(TypedDict):
+    """What an environment holds now."""
+
+    at: Timestamp
+    pending: Annotated[int, told("Deliveries that wait now, RETRYING ones too.", ge=0)]
+    inFlight: Annotated[int, told("Deliveries that are sent and not yet recorded.", ge=0)]
+    retrying: Annotated[int, told("Deliveries that wait for their next attempt.", ge=0)]
+    inDlq: Annotated[int, told("Deliveries in the dead-letter queue.", ge=0)]
+    atLeast: Annotated[bool, told("There may be more in `retrying` or `inDlq` than were counted.")]
+    openCircuits: Annotated[
+        int, told("Destinations whose circuit is not CLOSED and that have work or an actor.", ge=0)
+    ]
+    disabled: Annotated[int, told("Destinations that are DISABLED.", ge=0)]
+
+
+class OutcomeCounts(TypedDict):
+    """Counters of the delivery log. Analytics explain each."""
+
+    attempts: Count
+    delivered: Count
+    failed: Count
+    retried: Count
+    deadLettered: Count
+
+
+class HourCounts(OutcomeCounts):
+    """What was counted within an hour (UTC) that begins at `at`."""
+
+    at: Timestamp
+
+
+class DestinationCounts(OutcomeCounts):
+    """What one destination counted."""
+
+    destinationId: Uuid
+
+
+class EnvironmentAnalytics(CountedPeriod):
+    """The counters of all destinations of an environment over a period, from its delivery log."""
+
+    environment: Word[Environment]
+    topDestinations: Annotated[
+        list[DestinationCounts],
+        told("The destinations with the most attempts, the busiest first.", max_length=10),
+    ]
+
+
+class DestinationSummary(TypedDict):
+    """A destination, how it does, and its last 24 hours."""
+
+    destination: Destination
+    health: DestinationHealth
+    totals: Annotated[OutcomeCounts, told("Of the 24 hours of `series`.")]
+    series: Annotated[
+        list[HourCounts], told("24 hours, oldest first; the last one is not over yet.")
+    ]
+    inDlq: Annotated[int, told("Deliveries in the dead-letter queue, counted up to 1,000.", ge=0)]
+    atLeast: Annotated[bool, told("There may be more in `inDlq` than were counted.")]

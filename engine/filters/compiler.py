@@ -7,14 +7,16 @@ bytes, unsigned integers) or a regular expression goes to the library: see `engi
 
 from typing import Any
 
-from engine.filters.errors import NO_OVERLOAD, EvaluationError, FilterError
 from engine.filters.functions import FUNCTIONS
 from engine.filters.macros import MACROS, Evaluate, cost_of
 from engine.filters.opaque import is_opaque, library_call
 from engine.filters.scope import Facts
 from engine.filters.syntax import (
+    NO_OVERLOAD,
     Binary,
+    EvaluationError,
     Field,
+    FilterError,
     FunctionCall,
     Has,
     Index,

@@ -2,8 +2,7 @@
 
 from msgspec import Struct
 
-from engine.filters.errors import FilterError
-from engine.filters.syntax import FunctionCall, Literal, Node, children
+from engine.filters.syntax import FilterError, FunctionCall, Literal, Node, children
 
 
 class Function(Struct, frozen=True):

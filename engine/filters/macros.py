@@ -6,9 +6,8 @@ As in the library, and unlike in the language's text, the first element whose bo
 from collections.abc import Callable
 from typing import Any
 
-from engine.filters.errors import NO_OVERLOAD, EvaluationError
 from engine.filters.scope import Facts
-from engine.filters.syntax import Macro, Node, children
+from engine.filters.syntax import NO_OVERLOAD, EvaluationError, Macro, Node, children
 
 Evaluate = Callable[[Facts], Any]
 Make = Callable[[Evaluate, int, Evaluate, Evaluate | None, int], Evaluate]

@@ -9,13 +9,15 @@ from typing import Any
 
 import cel
 
-from engine.filters.errors import NO_OVERLOAD, EvaluationError, FilterError
 from engine.filters.functions import FUNCTIONS
 from engine.filters.macros import Evaluate
 from engine.filters.patterns import TEXT, translated
 from engine.filters.scope import Facts
 from engine.filters.syntax import (
+    NO_OVERLOAD,
     Binary,
+    EvaluationError,
+    FilterError,
     FunctionCall,
     Index,
     ListOf,

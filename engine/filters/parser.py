@@ -6,10 +6,10 @@ Whatever has no bounded meaning is refused with its place.
 
 from collections.abc import Callable, Sequence
 
-from engine.filters.errors import FilterError
 from engine.filters.syntax import (
     Binary,
     Field,
+    FilterError,
     FunctionCall,
     Has,
     Index,

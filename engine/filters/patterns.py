@@ -8,7 +8,7 @@ import re
 
 import cel
 
-from engine.filters.errors import FilterError
+from engine.filters.syntax import FilterError
 
 LENGTH = 256
 # Characters and classes, each as often as it is repeated: 500 compile in some 300 us.

@@ -4,13 +4,12 @@ from functools import lru_cache
 from weakref import WeakValueDictionary
 
 from engine.filters.compiler import FilterCompiler
-from engine.filters.errors import EvaluationError, FilterError
 from engine.filters.functions import check
 from engine.filters.macros import Evaluate
 from engine.filters.members import Member, members_of
 from engine.filters.parser import parse
 from engine.filters.scope import Facts
-from engine.filters.syntax import Field, Has, Node, children
+from engine.filters.syntax import EvaluationError, Field, FilterError, Has, Node, children
 
 SOURCE_BYTES = 2048
 RECENT = 256  # filters that stay compiled although no route has them: 25 MB, at 100 KB each

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from engine.core.records import Event
-from engine.filters.errors import EvaluationError
+from engine.filters.syntax import EvaluationError
 from engine.model.instants import iso
 from engine.model.json_members import without_surrogates
 

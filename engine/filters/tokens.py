@@ -4,7 +4,7 @@ import re
 
 from msgspec import Struct
 
-from engine.filters.errors import FilterError
+from engine.filters.syntax import FilterError
 
 _TOKEN = re.compile(
     r"""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from operator import ge, gt, le, lt
 from typing import Any
 
-from engine.filters.errors import NO_OVERLOAD, EvaluationError
 from engine.filters.scope import Facts
+from engine.filters.syntax import NO_OVERLOAD, EvaluationError
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 CHARACTERS = 64  # copied or searched for one step

@@ -17,7 +17,7 @@ import trio
 from asyncpg import Record
 from asyncpg.prepared_stmt import PreparedStatement
 
-from storage.database import slow
+from storage.database import profiles
 from storage.database.crossing import UNLIMITED, Crossing, ReadingLoop, crosses_tls
 from storage.database.errors import (
     StoreAwayError,
@@ -367,7 +367,7 @@ class Connection:
                 self._discard()
             raise translated(error, closed=closed) from error
         finally:
-            slow.note(self.profile, trio.current_time() - began)
+            profiles.note(self.profile, trio.current_time() - began)
 
     async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
         with trio.CancelScope(shield=not self.profile.abandons):

@@ -1,6 +1,8 @@
-"""What kinds of connection there are: their session settings and time limits. Data only."""
+"""Kinds of connection: their session settings, their time limits, and the log of slow statements."""
 
 from dataclasses import dataclass, field
+
+import structlog
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +129,20 @@ NODE = Profile(
     connects_itself=False,
     lean=True,
 )
+
+
+SLOW_S = 1.0  # a statement of a profile with a time limit takes milliseconds
+
+log = structlog.get_logger("angarium.database")
+
+
+def note(profile: Profile, took_s: float) -> None:
+    """Log a statement that was slow, unless its profile lets it take any time."""
+    if took_s > SLOW_S and profile.statement_timeout_s is not None:
+        log.warning(
+            "database.slow",
+            purpose=profile.purpose,
+            seconds=round(took_s, 1),
+            limit_s=profile.statement_timeout_s,
+            remedy="look at the load, locks and disk of PostgreSQL, and run `angarium doctor`",
+        )

@@ -11,8 +11,7 @@ from uuid import UUID
 import trio
 
 from engine.model.version import VERSION
-from engine.nodes.liveness import Liveness
-from engine.nodes.records import BEAT_S, Active, NodeRow
+from engine.nodes.liveness import BEAT_S, Active, Liveness, NodeRow
 from engine.ports.outage import Outage
 from storage.database.bridge import Bridge
 from storage.database.connection import Connection

@@ -6,8 +6,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from engine.actors.readers import READERS, Readers
-from engine.actors.snapshot_reads import SNAPSHOTS_AT_ONCE
+from engine.actors.readers import READERS, SNAPSHOTS_AT_ONCE, Readers
 from engine.ports import StoreAwayError, StoreError
 from engine.ports.outage import LONGEST_PAUSE_S
 from tests.actors.fakes import FakeStore, running

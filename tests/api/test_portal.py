@@ -2,8 +2,7 @@
 
 import pytest
 
-from api.portal import EMBED, Portal
-from api.web import WebFiles
+from api.web import EMBED, Portal, WebFiles
 from engine.model.configuration import Tenant
 from tests.api.house import House
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.cli.remote.progress import watch
+from api.cli.remote.replay import watch
 
 
 def progress(status: str, delivered: int, **more: Any) -> Any:

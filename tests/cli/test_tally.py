@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.cli.demo.tally import DemoTally
+from api.cli.demo.screen import DemoTally
 
 
 def complete(count: int = 3) -> DemoTally:

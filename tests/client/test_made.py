@@ -2,7 +2,7 @@
 
 from api.generation.client import PACKAGE, README, client_files, made_types, readme
 from api.generation.commands import command_files
-from api.generation.files import present
+from api.generation.text import present
 from api.generation.typescript import typescript_files
 
 AGAIN = "run `python -m api.generation`"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from engine.nodes.liveness import Liveness, NodeState, is_successor
-from engine.nodes.records import NodeRow
+from engine.nodes.liveness import Liveness, NodeRow, NodeState, is_successor
 
 
 def row(node: str, beat: int, *, locked: bool = True) -> NodeRow:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from api.door.limits import LIMITS
-from api.door.progress import Progress
+from api.door.passing import Progress
 
 SOME = replace(LIMITS, body_s=30.0, stream_grace_s=60.0, stream_floor=2_000)
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from api.door.untaken import UntakenAnswers
+from api.door.places import UntakenAnswers
 from engine.model.errors import Refusal
 from tests.door.house import QUICK, Client, House, open_house, post
 from tests.patience import HANGS_S

@@ -4,7 +4,7 @@ from typing import Any
 
 import trio
 
-import engine.control.customer_erasures
+import engine.control.erasure
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post
@@ -68,7 +68,7 @@ async def test_what_waits_is_cancelled_and_a_repeated_request_takes_in_what_came
 async def test_an_erasure_waits_for_an_attempt_in_flight(
     house: ServiceHouse, api: Caller, receiver: Receiver, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(engine.control.customer_erasures, "AGAIN_S", 0.01)
+    monkeypatch.setattr(engine.control.erasure, "STEP_AGAIN_S", 0.01)
     monkeypatch.setattr("engine.control.erasure.PATIENCE_S", 0.05)
     receiver.hold = trio.Event()
     await destination(api, receiver.url())

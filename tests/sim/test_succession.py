@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from engine.nodes import liveness as liveness_module
-from engine.nodes.liveness import Liveness, is_successor
-from engine.nodes.records import BEAT_S, NodeRow
+from engine.nodes.liveness import BEAT_S, Liveness, NodeRow, is_successor
 
 SEEDS = 300
 STEPS = 240  # of BEAT_S / 2

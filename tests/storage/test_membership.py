@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from engine.nodes.liveness import NodeState
-from engine.nodes.records import Active, NodeRow
+from engine.nodes.liveness import Active, NodeRow, NodeState
 from storage.database.bridge import Bridge
 from storage.database.connection import Connection
 from storage.database.errors import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.actors.snapshot_reads import SNAPSHOTS_AT_ONCE
+from engine.actors.readers import SNAPSHOTS_AT_ONCE
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory, Priority
 from engine.log.delivery_log import DeliveryFilter

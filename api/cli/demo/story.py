@@ -10,8 +10,7 @@ import trio
 import angarium
 from angarium import AsyncClient, VerificationError
 from angarium.shapes import Destination, EventInput
-from api.cli.demo.screen import Screen, milliseconds
-from api.cli.demo.tally import DemoTally
+from api.cli.demo.screen import DemoTally, Screen, milliseconds
 from api.cli.errors import Trouble
 from api.cli.receiver import ReceivedRequest, ReceiverReply, listen, port_of, receive
 

@@ -1,0 +1,141 @@
+"""Shapes of answers on a workspace, its customers' accounts, and credentials of both."""
+
+from typing import Annotated
+
+from typing_extensions import TypedDict
+
+from api.shapes import PERMISSIONS, Abilities, Looks, ReturnUrl
+from engine.control.customers import QuotasDraft
+from engine.control.views import QuotasDocument
+from engine.control.workspace_settings import SettingsDraft
+from engine.core.vocabulary import Environment
+from engine.drafts import DocumentedAs, Uuid, told
+from engine.model.instants import Timestamp
+from engine.model.words import KeyKindName, ScopeName, Word
+
+
+class ApiKey(TypedDict):
+    """A key, without its secret."""
+
+    id: Uuid
+    kind: KeyKindName
+    name: str
+    scope: ScopeName
+    environment: Annotated[Word[Environment] | None, told("Null for an MCP key.")]
+    prefix: str
+    lastFour: str
+    fingerprint: Annotated[str, told("What the audit log calls the present secret by.")]
+    createdAt: Timestamp
+    lastUsedAt: Annotated[
+        Timestamp | None,
+        told("From another process than the one that saw it a minute late at the most."),
+    ]
+    expiresAt: Annotated[Timestamp | None, told("When the present secret ends; null: it does not.")]
+
+
+class ApiKeyWithSecret(ApiKey):
+    """A key with its secret, which is shown this once."""
+
+    secret: str
+
+
+class ConsoleSession(TypedDict):
+    """A console session."""
+
+    token: Annotated[str, told("angcs_..., for the console, as a bearer token.")]
+    expiresAt: Timestamp
+    environments: list[Word[Environment]]
+    scope: ScopeName
+
+
+class EmbedSession(TypedDict):
+    """An embed session."""
+
+    token: Annotated[str, told("anges_..., for the browser, as a bearer token.")]
+    expiresAt: Timestamp
+    customerAccountId: Uuid
+    url: Annotated[str, told("The portal, with the token in the fragment.")]
+
+
+class CustomerLimits(TypedDict):
+    """The limits that a customer's embed sessions act by."""
+
+    destinations: int
+    rules: int
+    transforms: int
+    requestsPerMinute: int
+
+
+class CustomerUse(TypedDict):
+    """What a customer has, whoever made it."""
+
+    destinations: Annotated[int, told("Archived ones left out.")]
+    rules: int
+    transforms: int
+
+
+class CustomerErasure(TypedDict):
+    """The last request to erase a customer's contents."""
+
+    requestedAt: Timestamp
+    finishedAt: Annotated[Timestamp | None, told("Null while it goes on.")]
+    events: Annotated[int, told("That have lost their contents so far.")]
+
+
+class CustomerItem(TypedDict):
+    """A customer's account, as lists show it."""
+
+    customerExternalId: str
+    customerAccountId: Uuid
+    name: str | None
+    quotas: Annotated[QuotasDocument, DocumentedAs(QuotasDraft)]
+    createdAt: Annotated[Timestamp, told("When something first named the customer.")]
+
+
+class Customer(CustomerItem):
+    """A customer's account."""
+
+    erasure: Annotated[CustomerErasure | None, told("Null where nobody asked for one.")]
+    limits: CustomerLimits
+    used: CustomerUse
+
+
+class Workspace(TypedDict):
+    """A workspace with its settings, which hold in all of its environments."""
+
+    id: Uuid
+    name: str
+    plan: str
+    branding: Looks
+    allowedOrigins: Annotated[
+        list[str], told(SettingsDraft.model_fields["allowed_origins"].description)
+    ]
+    customerMay: Abilities
+    returnUrl: ReturnUrl
+    updatedAt: Annotated[Timestamp | None, told("Of the settings; null: as they are by default.")]
+
+
+class EmbedLimits(TypedDict):
+    """What the workspace leaves to a customer."""
+
+    requestsPerMinute: Annotated[int, told("Of all sessions of this customer together.")]
+    destinations: Annotated[int, told("Of this customer, archived ones left out.")]
+    rules: Annotated[int, told("Routing rules of this customer's destinations.")]
+    transforms: Annotated[int, told("Transform scripts of this customer's destinations; 0: none.")]
+    retentionDays: Annotated[int, told("How long events and deliveries are shown.")]
+
+
+class EmbedContext(TypedDict):
+    """What a portal needs to draw itself for whoever's session it has."""
+
+    workspaceId: Uuid
+    workspaceName: str
+    environment: Word[Environment]
+    customerAccountId: Uuid
+    customerExternalId: str
+    expiresAt: Annotated[Timestamp, told("When the session ends. Ask for another one before.")]
+    branding: Looks
+    locale: Annotated[str, told("That of the branding; `en` where it has none.")]
+    permissions: Annotated[Abilities, told(PERMISSIONS)]
+    returnUrl: ReturnUrl
+    limits: EmbedLimits
