@@ -44,14 +44,40 @@ def test_a_revoked_key_ends_the_session_over_the_kept_page(
     town.house.secrets.append(key["secret"])
     with browser.another(front.url) as window:
         window.sign_in(key["secret"])
-        page = window.open("/rules")
+        page = window.open(town.filled("/destinations/{Warehouse}/settings"))
+        page.get_by_label("Description").fill("A draft")
         town.house.api("DELETE", f"/api-keys/{key['id']}")
-        page.get_by_label("State").select_option("true")
+        page.get_by_role("button", name="Save", exact=True).click()
         page.get_by_role("dialog", name="Sign in").wait_for()
         page.get_by_label("API key").fill(town.house.key)
         page.keyboard.press("Enter")
         expect(page.get_by_role("dialog", name="Sign in")).to_have_count(0)
-        assert page.url.endswith("/rules?enabled=true")
+        expect(page.get_by_label("Description")).to_have_value("A draft")
+        page.get_by_role("button", name="Save", exact=True).click()
+        page.get_by_text("Saved. It acts on attempts not yet begun.").wait_for()
+
+
+def test_a_list_goes_on_when_its_reader_has_signed_in_again(
+    browser: Window, front: Front, town: Town
+) -> None:
+    body = {"name": "shorter-lived", "scope": "read", "environment": "DEVELOPMENT"}
+    key = town.house.api("POST", "/api-keys", body)
+    town.house.secrets.append(key["secret"])
+    with browser.another(front.url) as window:
+        window.sign_in(key["secret"])
+        page = window.open("/deliveries")
+        live = page.locator(".live")
+        expect(live).to_have_text("Live")
+        town.house.api("DELETE", f"/api-keys/{key['id']}")
+        page.get_by_label("State").select_option("FAILED")
+        page.get_by_role("dialog", name="Sign in").wait_for()
+        expect(page.locator("table[aria-busy=true] tbody tr").first).to_be_visible()
+        page.get_by_label("API key").fill(town.house.key)
+        page.keyboard.press("Enter")
+        failed = re.compile("Dead letter|Discarded|Failed")
+        expect(page.locator("tbody tr .state").first).to_have_text(failed)
+        expect(live).to_have_text("Live")
+        assert page.url.endswith("/deliveries?status=FAILED")
 
 
 def test_escape_goes_back_to_the_row_and_the_filters(window: Window) -> None:
@@ -189,6 +215,9 @@ def test_a_lost_connection_is_told_and_mended(browser: Window, town: Town) -> No
         front.upstream = upstream
         expect(live).to_have_text("Live")
         expect(page.locator("tbody tr").first).to_be_visible()
+        window.settled()
+        rows = [each.get_attribute("data-row") for each in page.locator("a.opener").all()]
+        assert len(rows) == len(set(rows))  # nothing twice
     front.close()
 
 

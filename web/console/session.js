@@ -1,6 +1,6 @@
 /** The console's session: an API key or a login code, exchanged once for a token that lives in this tab. */
 import { computed, signal } from "../vendor/preact.js";
-import { Api, use } from "../shared/api.js";
+import { Api, renewals, use } from "../shared/api.js";
 import { address } from "../shared/router.js";
 
 const STORED = "angarium.session";
@@ -48,6 +48,7 @@ tabs.onmessage = ({ data }) => {
 /** @param {Session} found */
 function keep(found) {
   session.value = found;
+  if (ended.value) renewals.value++;
   ended.value = false;
   sessionStorage.setItem(STORED, JSON.stringify(found));
 }

@@ -1,6 +1,6 @@
 /** The portal's session: a token from the address or the host page, renewed before it ends. In frames it stays in memory. */
 import { batch, computed, signal } from "../vendor/preact.js";
-import { Api, ApiError, use } from "../shared/api.js";
+import { Api, ApiError, renewals, use } from "../shared/api.js";
 import { useLocale } from "../shared/i18n.js";
 import { address } from "../shared/router.js";
 import { show } from "./theme.js";
@@ -22,6 +22,8 @@ const WORDS = {
     "No destination matches.": "No endpoint matches.",
     "All destinations": "All endpoints",
     "This destination got no event yet.": "This endpoint got no event yet.",
+    "The secret is shown once: when the destination is made, and after a rotation. Without it, rotate it.":
+      "The secret is shown once: when the endpoint is made, and after a rotation. Without it, rotate it.",
     "No destination has this name.": "No endpoint has this name.",
     "Your key does not allow this.": "This is not allowed here.",
     "Check the id and the environment at the top left.": "Check the id.",
@@ -175,6 +177,7 @@ async function take(next) {
     token = next;
     batch(() => {
       if (another) address.value = new URL(location.href);
+      if (state.value === "ended") renewals.value++;
       refusal.value = null;
       context.value = found;
       state.value = "going";

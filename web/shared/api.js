@@ -1,5 +1,10 @@
 /** The client of the HTTP API, and which application asks it. It gives JSON, exact text, or an ApiError, and keeps nothing. */
 
+import { signal } from "../vendor/preact.js";
+
+/** How often a session that had ended went on: then what a page shows is loaded again, and its stream opened. */
+export const renewals = signal(0);
+
 /** An answer that refuses, or no answer (status 0). */
 export class ApiError extends Error {
   /**

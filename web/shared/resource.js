@@ -1,6 +1,6 @@
 /** What a page shows once it is loaded: data, which is kept while it is loaded again, and modules of its rarer parts. */
 import { h, html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
-import { ApiError } from "./api.js";
+import { ApiError, renewals } from "./api.js";
 import { t } from "./i18n.js";
 
 /**
@@ -66,6 +66,9 @@ export function useResource(load, key, keeps = false) {
       (error) => {
         if (abort.signal.aborted) return;
         if (!(error instanceof ApiError)) throw error;
+        // Where the session has ended, the page stays as it is until it goes on.
+        if (error.status === 401)
+          return setState((/** @type {any} */ old) => ({ ...old, error: old.data ? null : error }));
         setState((/** @type {any} */ old) => ({ ...old, error, data: old.stale ? null : old.data, stale: false }));
         if (error.retryAfterS) timer = window.setTimeout(() => setRound((n) => n + 1), error.retryAfterS * 1000);
       },
@@ -74,7 +77,7 @@ export function useResource(load, key, keeps = false) {
       abort.abort();
       clearTimeout(timer);
     };
-  }, [...key, round]);
+  }, [...key, round, renewals.value]);
   const reload = useCallback(() => setRound((n) => n + 1), []);
   const set = useCallback((/** @type {any} */ change) => {
     setState((/** @type {any} */ old) => (old.data === null ? old : { ...old, data: change(old.data) }));

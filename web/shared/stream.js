@@ -1,6 +1,6 @@
 /** The live stream, by fetch: it needs the Bearer token, and a page of another site can not open it. */
 import { computed, signal, useEffect, useRef } from "../vendor/preact.js";
-import { queryOf } from "./api.js";
+import { queryOf, renewals } from "./api.js";
 
 /** True while the reader holds the page still. */
 export const paused = signal(false);
@@ -80,5 +80,5 @@ export function useStream(api, topics, query, handlers, again) {
       clearTimeout(timer);
       connection.value = "off";
     };
-  }, [topics, queryOf(query), still]);
+  }, [topics, queryOf(query), still, renewals.value]);
 }

@@ -6,6 +6,7 @@ export default {
     "Eine Zustellung kommt hierher, wenn ihr Zeitplan zu Ende ist oder ihr Empfänger verschwunden ist.",
   "A destination is where events are delivered to.": "Ein Ziel ist, wohin Ereignisse zugestellt werden.",
   "A limit of the plan is reached.": "Eine Grenze des Tarifs ist erreicht.",
+  "A link leads there when a session has ended.": "Nach dem Ende einer Sitzung führt ein Link dorthin.",
   "A new host needs every masked header anew.": "Ein neuer Host braucht jede verdeckte Kopfzeile neu.",
   "A proxy may drop them. Paste all of the request's headers.":
     "Ein Proxy kann sie entfernen. Fügen Sie alle Kopfzeilen der Anfrage ein.",
@@ -15,6 +16,7 @@ export default {
   "A second": "Pro Sekunde",
   "A second, at most": "Höchstens pro Sekunde",
   "ACTIVE": "Aktiv",
+  "Address of the customer's account": "Adresse des Kundenkontos",
   "API": "API",
   "API key": "API-Schlüssel",
   "API keys": "API-Schlüssel",
@@ -75,6 +77,8 @@ export default {
   "CEL over event, such as event.payload.total > 1000. Empty: every event of these types.":
     "CEL über event, etwa event.payload.total > 1000. Leer: jedes Ereignis dieser Typen.",
   "CIRCUIT": "Schutzschalter",
+  "Circuit open, a probe is under way": "Schutzschalter offen, eine Probe läuft",
+  "Circuit open, the next delivery probes it": "Schutzschalter offen, die nächste Zustellung ist die Probe",
   "CORRELATION": "Zusammenhang",
   "CLI": "Befehlszeile",
   "CLOSED": "Geschlossen",
@@ -407,6 +411,7 @@ export default {
   "QUEUE": "Warteschlange",
   "RATE": "Rate",
   "RATE_LIMITED": "Gedrosselt",
+  "Recover deliveries": "Zustellungen nachholen",
   "REDIRECT": "Umleitung",
   "REPLAY": "Wiederholung",
   "REPLAY_JOB": "Wiederholung",
@@ -451,6 +456,7 @@ export default {
   "SCHEMA": "Schema",
   "SOURCE": "Quelle",
   "STANDARD": "Standard",
+  "Stop its retries, or send them now": "Wiederholungen anhalten oder jetzt senden",
   "STORE": "Datenbank",
   "STRICT": "Streng",
   "SUPERSEDED": "Ersetzt",
@@ -480,6 +486,8 @@ export default {
   "Events that the destination has no delivery of": "Ereignisse, von denen das Ziel keine Zustellung hat",
   "By its rules of now: for a new destination, or after a rule was mended.":
     "Nach seinen jetzigen Regeln: für ein neues Ziel, oder nachdem eine Regel berichtigt wurde.",
+  "The secret is shown once: when the destination is made, and after a rotation. Without it, rotate it.":
+    "Das Geheimnis ist nur einmal zu sehen: beim Anlegen und nach einem Wechsel. Fehlt es, wechseln Sie es.",
   "what is missing": "was fehlt",
   "Cancelling what waits": "Wartendes wird abgebrochen",
   "Retrying what waits": "Wartendes wird gesendet",

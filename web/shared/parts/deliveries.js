@@ -43,8 +43,15 @@ export function columns({ destination = true, type = true } = {}) {
           },
         ]
       : []),
-    { title: t("State"), on: "side", width: "9rem", cell: (row) => h(State, { name: stateOf(row) }) },
-    { title: t("Last error"), on: type && destination ? undefined : "sub", cell: (row) => h(Problem, { row }) },
+    { title: t("State"), on: "side", width: type ? "9rem" : "7.5rem", cell: (row) => h(State, { name: stateOf(row) }) },
+    {
+      title: t("Last error"),
+      on: type && destination ? undefined : "sub",
+      cell: (row) =>
+        !type && !row.errorCategory && row.originKind !== "NORMAL"
+          ? html`<span class="quiet">${words(row.originKind)}</span>`
+          : h(Problem, { row }),
+    },
     { title: t("Attempts"), number: true, width: "5rem", cell: (row) => number(row.attemptCount) },
     ...(type
       ? [
@@ -59,7 +66,7 @@ export function columns({ destination = true, type = true } = {}) {
     {
       title: t("Next attempt"),
       number: true,
-      width: "8rem",
+      width: type ? "8rem" : "6.5rem",
       cell: (row) =>
         row.nextAttemptAt && ["PENDING", "RETRYING"].includes(row.status)
           ? h(Moment, { at: row.nextAttemptAt, relative: true })
@@ -69,7 +76,7 @@ export function columns({ destination = true, type = true } = {}) {
       title: t("Created"),
       on: "end",
       number: true,
-      width: "9rem",
+      width: type ? "9rem" : "7rem",
       cell: (row) => html`<span class="quiet">${h(Moment, { at: row.createdAt })}</span>`,
     },
   ];

@@ -7,6 +7,8 @@ import { now, Until } from "../ui/moment.js";
 const reasons = () => ({
   RETRY_AFTER: t("Its receiver asked to wait"),
   CIRCUIT: t("Circuit open, next probe"),
+  PROBING: t("Circuit open, a probe is under way"),
+  PROBES: t("Circuit open, the next delivery probes it"),
   RATE: t("Rate limit"),
   DISABLED: t("Switched off"),
   STORE: t("The database is away"),
@@ -16,5 +18,7 @@ const reasons = () => ({
 export function Hold({ hold }) {
   if (!hold) return null;
   const until = hold.until && new Date(hold.until).getTime() > now.value ? hold.until : null;
-  return html`<span class="tag tone-warn" title=${reasons()[hold.reason] ?? hold.reason}>${reasons()[hold.reason] ?? hold.reason}${until && html` ${t("in")} ${h(Until, { until })}`}</span>`;
+  const reason = hold.reason === "CIRCUIT" && !until ? (hold.until ? "PROBES" : "PROBING") : hold.reason;
+  const words = reasons()[reason] ?? reason;
+  return html`<span class="tag tone-warn" title=${words}>${words}${until && html` ${t("in")} ${h(Until, { until })}`}</span>`;
 }

@@ -85,7 +85,7 @@ export function Replaying({ close, destinationId = query().destinationId }) {
   );
   return h(
     Dialog,
-    { title: t("New replay"), close },
+    { title: whole ? t("New replay") : t("Recover deliveries"), close },
     html`<form class="form" onSubmit=${(/** @type {Event} */ event) => {
       event.preventDefault();
       if (count) start();

@@ -33,14 +33,14 @@ export function useNow(id) {
   return { health, list };
 }
 
-/** Why a destination fails, and since when. @param {{health: any}} props */
-export function Trouble({ health }) {
+/** Why a destination fails, and since when. @param {{health: any, children?: any}} props `children`: what can be done */
+export function Trouble({ health, children }) {
   const { state, lastError, lastFailureAt, lastSuccessAt, failingSince, consecutiveFailures } = health;
   if (!["FAILING", "DEGRADED", "DISABLED"].includes(state) || !(lastError || failingSince)) return null;
   return html`<div class="notice tone-bad"><p><strong>${lastError ?? t("Its deliveries fail.")}</strong> <span class="quiet">${h(Moment, { at: lastFailureAt, relative: true })}</span></p>
     <p class="row wrap">${failingSince && html`<span>${t("Failing since")} ${h(Moment, { at: failingSince })}</span>`}
       ${consecutiveFailures > 1 && html`<span>${tn("{n} failure in a row", "{n} failures in a row", consecutiveFailures)}</span>`}
-      <span>${lastSuccessAt ? html`${t("Last success")} ${h(Moment, { at: lastSuccessAt })}` : t("No success is known.")}</span></p></div>`;
+      <span>${lastSuccessAt ? html`${t("Last success")} ${h(Moment, { at: lastSuccessAt })}` : t("No success is known.")}</span>${children}</p></div>`;
 }
 
 /** A figure of a destination. @param {{name: string, children?: any}} props */

@@ -88,6 +88,7 @@ function Secret({ destination }) {
   };
   return html`<section class="panel"><header><h2>${t("Signing")}</h2>${mayDo("rotateSecrets") && h(Button, { act: rotate }, t("Rotate the secret"))}</header>
     <div class="inside stack"><p>${algorithm === "ED25519" ? html`Ed25519 <code class="wide-text">${publicKey}</code>` : "HMAC-SHA256"}</p>
+      ${algorithm !== "ED25519" && !secret && html`<p class="quiet">${t("The secret is shown once: when the destination is made, and after a rotation. Without it, rotate it.")}</p>`}
       ${
         secret &&
         html`<div class="field"><span class="label">${t("Signing secret")}</span><div class="command"><code tabindex="0">${secret}</code>${h(Copy, { text: secret, label: t("Copy the secret") })}</div>
