@@ -1,11 +1,13 @@
 """Every page of the console: reachable to everybody, also on a telephone, in the dark, in German."""
 
+import json
 import re
 
 import pytest
 
 from tests.browser.assets import Front
 from tests.browser.axe import violations
+from tests.browser.test_files import texts
 from tests.browser.town import Town
 from tests.browser.window import NARROW, WIDE, Window
 
@@ -50,6 +52,16 @@ PAGES = (
     "/customers/nobody",
     "/audit?action=never.happened",
 )
+WORDY = (  # pages with most of their own words
+    "",
+    "/pulse",
+    "/destinations/{destination}",
+    "/destinations/{destination}/settings",
+    "/dlq",
+    "/replays?new=1",
+    "/settings?tab=portal",
+)
+DATA = {"Partner API", "HTTP 5xx"}  # names of the town, and words that are the same everywhere
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -73,3 +85,24 @@ def test_a_page_is_reachable_to_everybody(
         name = re.sub(r"\W+", "-", path).strip("-") or "overview"
         window.shoot(f"{name}-{size[0]}-{scheme}")
         window.search()
+
+
+def test_longer_texts_of_a_language_hold_and_none_is_left_untranslated(
+    browser: Window, front: Front, town: Town
+) -> None:
+    with browser.another(front.url, NARROW, locale="de-DE") as window:
+        pseudo = {each: f"⟦{each}{'~' * min(len(each) // 3, 12)}⟧" for each in texts()}
+        body = f"export default {json.dumps(pseudo)};"
+        window.page.route(
+            "**/shared/i18n/de.js",
+            lambda route: route.fulfill(body=body, content_type="text/javascript"),
+        )
+        window.sign_in(town.house.key)
+        untold: dict[str, set[str]] = {}
+        for path in WORDY:
+            page = window.open(town.filled(path))
+            assert window.overflow() <= 0, path
+            told = page.locator("main :is(h1, h2, th, label, button)").all_inner_texts()
+            left = {each.strip() for each in told if not each.strip().startswith("⟦")} - DATA
+            untold[path] = {each for each in left if re.search("[a-z]{2}", each)}
+        assert untold == dict.fromkeys(WORDY, set[str]())
