@@ -20,8 +20,8 @@ LOCK_WAIT_MS = 300
 
 # A table's number of pages, which an insert may have begun since.
 _PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"
-# Ranges are summarised once they are full. An insert into a range that has a summary changes the summary,
-# which costs more than the insert.
+# Ranges are summarised once they are full. Inserts into a range that has a summary write the summary
+# anew, each time 500 bytes of PostgreSQL's log.
 _SUMMARISE = """
 SELECT brin_summarize_range(i.indexrelid, first)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam,

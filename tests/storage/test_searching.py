@@ -93,7 +93,7 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
     before = most_rows(await explain(connection, *given))
     await Summarising(world.bridge.pool, now_ms).run_once()
     assert most_rows(await explain(connection, *given)) < before / 2
-    # The last range is not full. To change its summary would cost more than the insert.
+    # The last range is not full: inserts would write its summary again and again.
     summaries = """
         SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits
         WHERE inhparent = 'deliveries_found'::regclass"""
