@@ -111,7 +111,7 @@ sim: $(VENV)/.dev  ## run simulated histories and report broken promises (SEEDS=
 fuzz: $(VENV)/.dev  ## fuzz one input, guided by coverage (DOOR=request MINUTES=5); needs atheris
 	@$(BIN)/python -m tests.fuzz $(DOOR) --minutes $(or $(MINUTES),5) $(ARGS)
 
-tools: .tools/.made  ## build what judges deploy/ (helm, kubeconform, compose)
+tools: .tools/.made .tools/.generated  ## build what judges deploy/ and makes clients (helm, oapi-codegen, ...)
 
 GO := $(CURDIR)/.tools/sdk/go/bin
 
@@ -128,6 +128,14 @@ $(GO)/go: requirements/tools.lock $(VENV)/.made
 	@cd deploy/tools && go build -mod=readonly -o ../../.tools/bin/kubeconform github.com/yannh/kubeconform/cmd/kubeconform
 	@cd deploy/tools && go build -mod=readonly -o ../../.tools/bin/compose github.com/compose-spec/compose-go/v2/cmd
 	@$(BIN)/python deploy/tools/schemas.py .tools/schemas
+	@touch $@
+
+GENERATED := tests/generated/tools
+
+.tools/.generated: export PATH := $(GO):$(PATH)
+.tools/.generated: $(addprefix $(GENERATED)/,package-lock.json go.sum jars.sha256 install.py) $(GO)/go
+	@echo "Installing generators and linters of the OpenAPI document into .tools (once, a minute)"
+	@$(BIN)/python -m $(subst /,.,$(GENERATED)).install
 	@touch $@
 
 lock:  ## pin the dependencies again; needs uv

@@ -101,10 +101,10 @@ class Route:
 
     `streams`: its handler takes the body as it comes (`Call.chunks`), and `body` only documents it.
     `content_types`: the media types it takes, `*/*` for any and none; what those that are no JSON look
-    like is in `body_schemas`, each a string of bytes where nothing is said. `body_bytes`: the most that
-    its body may have. `ingestion`: it counts on the rate of ingestion. `content_type`: of its answer;
-    one that is neither JSON nor a page is documented as bytes. `answer_headers`: of its success, by name,
-    with what each says.
+    like is in `body_schemas`, each a string of bytes where nothing is said; one with a title is a shape
+    of that name. `body_bytes`: the most that its body may have. `ingestion`: it counts on the rate of
+    ingestion. `content_type`: of its answer; one that is neither JSON nor a page is documented as
+    bytes. `answer_headers`: of its success, by name, with what each says.
 
     `installation`: only keys of the installation's first workspace may ask for it.
 

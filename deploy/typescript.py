@@ -5,16 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.browser import check
+from tests.browser.check import WEB
 
 PROJECT = Path(__file__).parents[1] / "clients" / "typescript"
-COMPILER = check.TOOLS / "node_modules" / ".bin" / "tsc"
+COMPILER = WEB.programs / "tsc"
 
 
 def compiled(target: Path) -> bool:
     """Compile the client into a folder. Returns False without node and npm, which bring the compiler."""
-    npm = shutil.which("npm")
-    if shutil.which("node") is None or not (check.installed() or (npm and check.install(npm))):
+    if shutil.which("node") is None or not WEB.ready():
         return False
     # The programs and their arguments are ours.
     subprocess.run([COMPILER, "-p", PROJECT, "--outDir", target], check=True)  # noqa: S603

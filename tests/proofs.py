@@ -13,6 +13,8 @@ PROOFS = (
     "tests/engine/test_filters_equal.py",  # filters beside the library that defines them
     "tests/fuzz/test_dearest.py",  # the dearest input of each door, looked for
     "tests/fuzz/test_patterns.py",  # the steps of each regular expression
+    "tests/generated/test_clients.py",  # clients by six generators, each compiled and run
+    "tests/generated/test_lint.py",  # the document under Spectral and Redocly
     "tests/neighbours/test_names.py",  # name servers that never answer
     "tests/packages/test_deploy.py",  # image, compose file, chart and unit, judged by tools of their own
     "tests/packages/test_installed.py",  # wheels built, installed and used as a stranger would

@@ -5,6 +5,7 @@ from html import escape
 from typing import Any
 
 from api.docs_page.markup import code, inline, prose, table
+from api.openapi.readable import choices
 
 # A schema's bounds, as they are said.
 _BOUNDS = {
@@ -26,9 +27,8 @@ def kind(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#shape-{name}">{name}</a>'
-    choices = schema.get("anyOf") or schema.get("oneOf")
-    if choices:
-        return " or ".join(kind(choice) for choice in choices)
+    if found := choices(schema):
+        return " or ".join(kind(choice) for choice in found)
     if "enum" in schema:
         return " | ".join(code(str(value)) for value in schema["enum"])
     if "const" in schema:

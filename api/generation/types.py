@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from api.openapi.readable import choices
+
 Schema = Mapping[str, Any]
 _PLAIN = {
     "string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None",
@@ -48,9 +50,8 @@ class Types:
     def _type(self, schema: Schema, *, argument: bool) -> str:
         if "$ref" in schema:
             return self._named(name_of(schema), argument=argument)
-        choices = schema.get("anyOf") or schema.get("oneOf")
-        if choices:
-            return _joined([self._type(choice, argument=argument) for choice in choices])
+        if found := choices(schema):
+            return _joined([self._type(choice, argument=argument) for choice in found])
         words = schema.get("enum") or ([schema["const"]] if "const" in schema else None)
         if words:
             return f"Literal[{', '.join(map(repr, words))}]"
@@ -66,7 +67,7 @@ class Types:
 
     def _named(self, name: str, *, argument: bool) -> str:
         shape = self.schemas[name]
-        if "anyOf" in shape or "oneOf" in shape:  # such as an entry or null
+        if choices(shape):  # such as an entry or null
             return self._type(shape, argument=argument)
         return f"{name} | Mapping[str, Any]" if argument and "enum" not in shape else name
 
@@ -88,7 +89,7 @@ def names_within(schema: Schema) -> Iterator[str]:
         yield name_of(schema)
     inner = [*schema.get("properties", {}).values()]
     inner += [schema[key] for key in ("items", "additionalProperties") if key in schema]
-    inner += [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    inner += choices(schema)
     for each in inner:
         if isinstance(each, Mapping):  # `additionalProperties` may be true
             yield from names_within(each)

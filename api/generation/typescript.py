@@ -12,6 +12,7 @@ from api.generation.methods import Operation, by_hand, parts_of, path_names
 from api.generation.text import MADE as PYTHON_MADE
 from api.generation.types import Schema, Types, name_of, names_within
 from api.openapi.prose import TAGS
+from api.openapi.readable import choices
 from api.routes import Repeat
 
 SOURCE = Path(__file__).parents[2] / "clients" / "typescript" / "src"
@@ -82,9 +83,8 @@ def type_of(schema: Schema, indent: int = 0) -> str:
     """Return the type of a schema."""
     if "$ref" in schema:
         return name_of(schema)
-    choices = schema.get("anyOf") or schema.get("oneOf")
-    if choices:
-        return " | ".join(dict.fromkeys(type_of(choice, indent) for choice in choices))
+    if found := choices(schema):
+        return " | ".join(dict.fromkeys(type_of(choice, indent) for choice in found))
     words = schema.get("enum") or ([schema["const"]] if "const" in schema else None)
     if words:
         return " | ".join("null" if word is None else f'"{word}"' for word in words)

@@ -5,10 +5,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from api.openapi.components import error_responses, headers, schemas_of, security_schemes
+from api.openapi.components import error_responses, headers, plain, schemas_of, security_schemes
 from api.openapi.examples import Examples
 from api.openapi.operations import Operations
 from api.openapi.prose import DESCRIPTION, TAGS, WEBHOOKS_TAG
+from api.openapi.readable import used
 from api.openapi.webhooks import OutboundEvent, webhooks
 from api.routes import Route
 from api.shapes import Error
@@ -23,13 +24,14 @@ def document(
     models: list[Any] = [Error, OutboundEvent, *own.values()]
     for route in routes:
         models += [*route.responses.values()] + ([route.body] if route.body else [])
-    schemas, references = schemas_of(models)
+    schemas, references = schemas_of(models, _forms(routes))
     examples = Examples(schemas)
     operations = Operations(schemas, references, examples)
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = operations.of(route)
     tags = dict.fromkeys(route.tag for route in routes)
+    sent, responses = webhooks(own, references, examples), error_responses()
     return {
         "openapi": "3.1.0",
         "info": {
@@ -46,11 +48,17 @@ def document(
         ],
         "security": [{"apiKey": []}, {"mcpKey": []}, {"embedSession": []}],
         "paths": paths,
-        "webhooks": webhooks(own, references, examples),
+        "webhooks": sent,
         "components": {
-            "schemas": schemas,
-            "responses": error_responses(),
+            "schemas": used(schemas, paths, sent, responses),
+            "responses": responses,
             "headers": headers(),
             "securitySchemes": security_schemes(),
         },
     }
+
+
+def _forms(routes: Sequence[Route]) -> dict[str, Any]:
+    """Return the schemas of bodies that are no JSON and have a title, by it."""
+    schemas = [schema for route in routes for schema in route.body_schemas.values()]
+    return {schema["title"]: plain(dict(schema)) for schema in schemas if "title" in schema}

@@ -1,12 +1,13 @@
 """What operations refer to: the shapes of bodies, the headers, the credentials and the errors."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from api.openapi.prose import ERROR_EXAMPLES, ERRORS
+from api.openapi.readable import readable
 from api.openapi.vocabulary import shared, sharing
 from engine.model.errors import STATUS_OF_CODE
 
@@ -54,9 +55,11 @@ CREDENTIALS = {
 }
 
 
-def schemas_of(models: Iterable[Any]) -> tuple[dict[str, Any], dict[Any, Any]]:
+def schemas_of(
+    models: Iterable[Any], forms: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[Any, Any]]:
     """Return the schemas of models and of all they hold, and the reference of each of `models`: pydantic
-    models, and shapes, which are TypedDicts."""
+    models, and shapes, which are TypedDicts. `forms` are schemas by name."""
     by_model, definitions = TypeAdapter.json_schemas(
         [(model, "validation", TypeAdapter(model)) for model in dict.fromkeys(models)],
         ref_template=REFERENCE,
@@ -71,7 +74,7 @@ def schemas_of(models: Iterable[Any]) -> tuple[dict[str, Any], dict[Any, Any]]:
     for schema in schemas.values():
         if schema.get("properties"):  # pydantic says it of models, not of TypedDicts
             schema.setdefault("additionalProperties", False)
-    ours = shared() | {"Empty": _EMPTY}
+    ours = {**shared(), "Empty": _EMPTY, **forms}
     assert not ours.keys() & schemas.keys(), "a model has the name of a shape that is made here"
     return sharing(schemas) | ours, references
 
@@ -109,12 +112,13 @@ def plain(schema: Any) -> Any:
         return [plain(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
+    kept = {
         key: plain(value)
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str))
         and not (key == "default" and value is None)
     }
+    return readable(kept)
 
 
 def headers() -> dict[str, Any]:

@@ -5,6 +5,7 @@ An explicit example (of a route or a field) always wins. Tests hold every exampl
 
 from typing import Any
 
+from api.openapi.readable import choices
 from api.openapi.words import AT, EVENT, FIELDS, MODELS
 
 _BY_FORMAT = {"date-time": AT, "uuid": EVENT, "uri": "https://example.com/hooks"}
@@ -37,10 +38,9 @@ class Examples:
                 return schema[key]
         if "enum" in schema:
             return schema["enum"][0]
-        choices = schema.get("anyOf") or schema.get("oneOf")
-        if choices:
-            kept = [choice for choice in choices if choice != {"type": "null"}]
-            return self.of((kept or choices)[0], field, model, depth)
+        if found := choices(schema):
+            kept = [choice for choice in found if choice != {"type": "null"}]
+            return self.of((kept or found)[0], field, model, depth)
         return self._plain(schema, field, model, depth)
 
     def _plain(self, schema: dict[str, Any], field: str, model: str, depth: int) -> Any:
@@ -64,9 +64,8 @@ class Examples:
         """Whether a word is of the schema's type, so far as can be told without validating."""
         if "$ref" in schema:
             return self._fits(word, self._schemas[schema["$ref"].rpartition("/")[2]])
-        choices = schema.get("anyOf") or schema.get("oneOf")
-        if choices:
-            return any(self._fits(word, choice) for choice in choices)
+        if found := choices(schema):
+            return any(self._fits(word, choice) for choice in found)
         if "enum" in schema:
             return word in schema["enum"]
         if "const" in schema:

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from api.openapi.components import (
     EMPTY,
     RARE,
+    REFERENCE,
     error_response,
     header_references,
     plain,
@@ -32,6 +33,8 @@ _KEY = {
     "in": "header",
     "description": "The same as `idempotencyKey`. If both are sent and differ, the answer is 400.",
     "schema": {"type": "string", "pattern": PATTERN},
+    # A file's query has `idempotencyKey` too, and oapi-codegen would call both the same.
+    "x-go-name": "IdempotencyKeyHeader",
 }
 
 
@@ -80,6 +83,8 @@ class Operations:
 
     def _bytes(self, route: Route, kind: str) -> dict[str, Any]:
         schema = dict(route.body_schemas.get(kind, _BYTES))
+        if "title" in schema:
+            schema = {"$ref": REFERENCE.format(model=schema["title"])}
         return {"schema": schema, "example": self._examples.of(schema)}
 
     def _body(self, route: Route, body: type[BaseModel]) -> dict[str, Any]:

@@ -50,6 +50,8 @@ _ABSENT = {
     FileState.FAILED: "the file's source never gave it",
 }
 FORM = {
+    "title": "FileForm",
+    "description": "A file as a form, with what the other forms say of it in JSON or in the query.",
     "type": "object",
     "required": ["file"],
     "properties": {

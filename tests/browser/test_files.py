@@ -11,6 +11,7 @@ import pytest
 from api.table import openapi_json
 from tests.browser import check
 from tests.browser.axe import AXE, AXE_SHA256
+from tests.packages.npm import Tools
 
 WEB = Path(__file__).parents[2] / "web"
 OURS = sorted(
@@ -128,7 +129,7 @@ def test_pages_hold_no_inline_script_or_style() -> None:
 def test_checks_without_npm_fail_only_where_ci_is_set(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, automatic: str, code: int
 ) -> None:
-    monkeypatch.setattr(check, "TOOLS", tmp_path)
+    monkeypatch.setattr(check, "WEB", Tools(tmp_path, "nothing", "nothing"))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CI", automatic)
     assert check.main(mend=False) == code

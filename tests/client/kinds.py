@@ -9,6 +9,8 @@ from datetime import datetime
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
+from api.openapi.readable import choices
+
 Kind = frozenset[Any]
 ANYTHING: Kind = frozenset({"anything"})
 NOTHING: Kind = frozenset({"null"})
@@ -40,9 +42,8 @@ def of_hint(hint: Any) -> Kind:
 def of_schema(schema: Any, resolved: Callable[[Any], Any]) -> Kind:
     """Return the kind of a schema; `resolved` follows a `$ref`."""
     schema = resolved(schema)
-    for choices in ("anyOf", "oneOf"):
-        if choices in schema:
-            return frozenset().union(*(of_schema(each, resolved) for each in schema[choices]))
+    if found := choices(schema):
+        return frozenset().union(*(of_schema(each, resolved) for each in found))
     if "enum" in schema:
         return frozenset(("word", word) for word in schema["enum"])
     if "const" in schema:

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -15,9 +16,11 @@ def tool(name: str, how: str) -> str:
     made = [ROOT / ".tools/bin", ROOT / ".tools/sdk/go/bin"]
     folders = [*made, Path(sys.executable).parent, "/usr/sbin"]
     path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
-    found = shutil.which(name, path=path)
-    if found is None and "CI" in os.environ:
+    return shutil.which(name, path=path) or missing(name, how)
+
+
+def missing(name: str, how: str) -> NoReturn:
+    """Fail the test where CI is set; elsewhere skip it, and say how to get what it needs."""
+    if "CI" in os.environ:
         pytest.fail(f"{name} is missing: {how}")
-    if found is None:
-        pytest.skip(f"{name} is missing: {how}")
-    return found
+    pytest.skip(f"{name} is missing: {how}")

@@ -583,7 +583,7 @@ export interface DeliveryLane {
 export interface DeliveryOptions {
   /**
    * Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
-   * whether they fail.
+   * whether they fail. 8 unless said otherwise.
    */
   concurrency?: number | "auto";
   /** What first-in first-out holds for: nothing, one key, the destination. */

@@ -67,7 +67,7 @@ class DeliveryOptions(TypedDict, total=False):
     """The way that a destination's requests are sent."""
 
     # Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
-    # whether they fail.
+    # whether they fail. 8 unless said otherwise.
     concurrency: int | Literal["auto"]
     # What first-in first-out holds for: nothing, one key, the destination.
     ordering: Ordering

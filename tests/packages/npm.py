@@ -1,0 +1,56 @@
+"""Tools that npm installs by a lock into a folder of `.tools`, once."""
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FILES = ("package.json", "package-lock.json")
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools of the lock in a folder; `name` is their folder in `.tools`."""
+
+    lock: Path
+    name: str
+    what: str
+
+    @property
+    def folder(self) -> Path:
+        """The folder that has `node_modules`."""
+        return ROOT / ".tools" / self.name
+
+    @property
+    def programs(self) -> Path:
+        """The folder of their programs."""
+        return self.folder / "node_modules" / ".bin"
+
+    def installed(self) -> bool:
+        """Return True if the tools of the lock are there."""
+        done = self.folder / "done"
+        return all(
+            (done / name).is_file()
+            and (done / name).read_bytes() == (self.lock / name).read_bytes()
+            for name in FILES
+        )
+
+    def install(self, npm: str) -> bool:
+        """Install the tools. Returns False where npm could not."""
+        print(f"Installing {self.what} into {self.folder.relative_to(ROOT)} (once)")
+        shutil.rmtree(self.folder, ignore_errors=True)
+        (self.folder / "done").mkdir(parents=True)
+        for name in FILES:
+            shutil.copy(self.lock / name, self.folder / name)
+        quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--silent")
+        if subprocess.run([npm, "ci", *quiet], cwd=self.folder).returncode:
+            return False
+        for name in FILES:
+            shutil.copy(self.lock / name, self.folder / "done" / name)
+        return True
+
+    def ready(self) -> bool:
+        """Return True if the tools are there, installed now where that was needed and npm could."""
+        npm = shutil.which("npm")
+        return self.installed() or (npm is not None and self.install(npm))
