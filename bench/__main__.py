@@ -8,6 +8,7 @@ from importlib import import_module
 # What a command does, and the module whose `main(arguments)` does it.
 COMMANDS = {
     "run": ("run a scenario, or all of the curated set", "bench.runs"),
+    "drive": ("load on your own server, and whether it holds your bars", "bench.drive"),
     "list": ("name the scenarios, with their sizes", "bench.listing"),
     "compare": ("is the second file of results better than the first?", "bench.compare"),
     "report": ("show a file of results again, or make its page", "bench.reporting"),

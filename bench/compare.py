@@ -18,6 +18,7 @@ from rich.table import Table
 
 from bench.calibration import DRIFT
 from bench.intervals import Interval, beyond_chance, unpaired
+from bench.report.numbers import with_unit
 from bench.results import Document, Floor, Machine, Run, read
 from bench.units import depends_on_machine
 
@@ -235,8 +236,8 @@ def show(found: Comparison, console: Console) -> None:
         table.add_row(
             row.scenario,
             f"{row.figure} ({row.better} is better)",
-            f"{row.first:g}",
-            f"{row.second:g}",
+            with_unit(row.figure, row.first),
+            with_unit(row.figure, row.second),
             "" if interval is None else f"{interval.ratio:.3f}",
             "" if interval is None else f"{interval.low:.3f}-{interval.high:.3f}",
             f"[{_COLOURS[row.verdict]}]{row.verdict}[/]"

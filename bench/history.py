@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.calibration import around
+from bench.report.numbers import number, with_unit
 from bench.results import Document, Floor, Machine, Run, Source, read
 from bench.units import depends_on_machine, in_floors
 
@@ -55,11 +56,11 @@ def kept(path: Path = FILE) -> list[Entry]:
     if not path.exists():
         return []
     entries = []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    for place, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             entries.append(msgspec.json.decode(line, type=Entry))
         except msgspec.DecodeError as error:
-            raise ValueError(f"{path}:{number} is no entry: {error}") from None
+            raise ValueError(f"{path}:{place} is no entry: {error}") from None
     return entries
 
 
@@ -171,8 +172,8 @@ def show(entries: Sequence[Entry], console: Console) -> None:
         by_release = dict(values)
         table.add_row(
             scenario,
-            figure + (", in floors" if depends_on_machine(figure) else ""),
-            *(f"{by_release[each]:.4g}" if each in by_release else "" for each in releases),
+            figure,
+            *(_told(figure, by_release.get(each)) for each in releases),
             _change(values),
         )
     console.print(table)
@@ -183,6 +184,13 @@ def show(entries: Sequence[Entry], console: Console) -> None:
     )
     for line in seen:
         console.print(line, highlight=False)
+
+
+def _told(figure: str, value: float | None) -> str:
+    """Return a figure with its unit; a time or a rate is in multiples of the floor."""
+    if value is None or not depends_on_machine(figure):
+        return with_unit(figure, value)
+    return f"{number(value)} x floor"
 
 
 def _change(values: Sequence[tuple[str, float]]) -> str:

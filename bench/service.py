@@ -27,7 +27,8 @@ FLOOR_REQUESTS = 60_000  # about half a second of CPU, of which the start is not
 class Receiver:
     """The receiver's process. With `tls` it serves HTTPS too; its `authority` has signed for it."""
 
-    def __init__(self, *, tls: bool = False) -> None:
+    def __init__(self, *, tls: bool = False, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._where = ["--host", host, "--port", str(port)]
         self._papers = Papers() if tls else None
         self.url = ""
         self.https = ""  # the same paths over TLS
@@ -40,7 +41,7 @@ class Receiver:
 
     def __enter__(self) -> "Receiver":
         tls = [] if self._papers is None else ["--tls", self._papers.key]
-        self.process = Module.start("bench.receiver", *tls)
+        self.process = Module.start("bench.receiver", *self._where, *tls)
         assert self.process.stdout is not None
         ports = json.loads(self.process.stdout.readline())
         self.url = f"http://127.0.0.1:{ports['port']}"

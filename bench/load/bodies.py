@@ -4,7 +4,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence
 
-from bench.load.plan import LANE_SPAN, Plan
+from bench.load.plan import LANE_SPAN, NUMBER, Plan, own_payload
 
 # The event that everything has been measured with from the start: 260 bytes.
 _CLASSIC = (
@@ -41,6 +41,8 @@ class Bodies:
             else None
         )
         self._fillings: dict[int, bytes] = {}
+        # What stands behind the opening brace of each own payload, to its closing one.
+        self._own = [b"," * bool(own_payload(text)) + _inner(text) for text in plan.payloads]
         self.lane = 0
 
     def _draws(self) -> Callable[[int], int]:
@@ -67,7 +69,9 @@ class Bodies:
     def _event(self, number: int, sent: bytes) -> bytes:
         plan = self._plan
         digits = b"%d" % number
-        if self._size is None:
+        if self._own:
+            rest = self._own[number % len(self._own)].replace(NUMBER.encode(), digits)
+        elif self._size is None:
             rest = _CLASSIC
         else:
             # `{"n":`, `,"sentAt":` and what stands behind them
@@ -95,6 +99,10 @@ class Bodies:
             found = _FRAME % (listed, b"x" * (size - _FRAME_BYTES - len(listed)))
             self._fillings[size] = found  # few: sizes of the plan, with numbers of so many digits
         return found
+
+
+def _inner(text: str) -> bytes:
+    return text.strip()[1:].lstrip().encode()
 
 
 def _first(_number: int) -> int:

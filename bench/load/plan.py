@@ -1,9 +1,13 @@
 """What to post: how many events, of what sizes and types, over how many connections, how fast."""
 
+import json
 from dataclasses import dataclass, field
+from typing import Any
 
 LANE_SPAN = 10_000_000  # numbers of a connection's own lane
 LEAST_SIZE = 128  # bytes of a payload: number, time and one item fit, however long the number
+OWN_FIELDS = {"n", "sentAt"}  # of a payload: what the receiver knows an event by
+NUMBER = "{{n}}"  # in a payload: the event's number
 MOST_SIZE = 1_048_576  # more than a server takes of one event, so that its refusals can be measured
 
 
@@ -17,6 +21,8 @@ class Plan:
     `types` spreads events over `bench.0`, `bench.1` ... (or another `stem`) instead of `event_type`,
     evenly or, with an exponent `zipf`, the k-th of them 1/k^zipf times as often as the first. `sizes`:
     bytes of the payload, a number or `[[bytes, weight], ...]`; without it all are the 260 bytes of old.
+    `payloads`: own payloads instead, in turns, each the JSON text of an object. `n` and `sentAt` come
+    before its fields, and `{{n}}` in it becomes the event's number.
     `lanes` gives event n the customerExternalId `c<n mod lanes>`; with `zipf` and no types, one by that
     law. With `keys` the first `lanes_per_key` customers are posted with the first of them, and so on.
     With `own_lanes` every connection has a lane of its own, `c<k>`, and posts its numbers k * LANE_SPAN
@@ -37,6 +43,7 @@ class Plan:
     stem: str = "bench"
     event_type: str = "bench.event"
     sizes: int | list[list[float]] = 0
+    payloads: list[str] = field(default_factory=list)
     lanes: int = 0
     keys: list[str] = field(default_factory=list)
     lanes_per_key: int = 0
@@ -73,6 +80,9 @@ class Plan:
                 0 < self.lanes <= len(self.keys) * self.lanes_per_key,
                 "keys are for lanes: lanes_per_key of them each",
             )
+        _require(not (self.payloads and self.sizes), "either payloads or sizes")
+        for text in self.payloads:
+            _require(not OWN_FIELDS & own_payload(text).keys(), "n and sentAt are the bench's own")
         for size, weight in self.weighted_sizes():
             _require(
                 LEAST_SIZE <= size <= MOST_SIZE, f"sizes are {LEAST_SIZE} to {MOST_SIZE} bytes"
@@ -95,6 +105,14 @@ class Plan:
             _require(all(len(each) == 2 for each in self.sizes), "sizes are pairs: bytes, weight")
             return [(int(size), float(weight)) for size, weight in self.sizes]
         return [(self.sizes, 1.0)] if self.sizes else []
+
+
+def own_payload(text: str) -> dict[str, Any]:
+    """Return the object of a payload's text. Raises ValueError."""
+    read = json.loads(text.replace(NUMBER, "0"))
+    if not isinstance(read, dict):
+        raise ValueError("a payload is a JSON object")  # noqa: TRY004 - of the text, no argument's type
+    return read
 
 
 def _require(truth: bool, otherwise: str) -> None:

@@ -1,4 +1,4 @@
-"""Serve on 127.0.0.1 until terminated: HTTP, and HTTPS with `--tls PAPERS`: key and certificates."""
+"""Serve HTTP until terminated, and HTTPS with `--tls PAPERS`: key and certificates."""
 
 import argparse
 import asyncio
@@ -12,15 +12,15 @@ from bench.receiver.connection import Connection
 BACKLOG = 4_096  # connections that come at once when 20,000 destinations wake
 
 
-async def serve(port: int, tls: str | None) -> None:
+async def serve(host: str, port: int, tls: str | None) -> None:
     """Serve until cancelled; print the ports."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(Connection, "127.0.0.1", port, backlog=BACKLOG)
+    server = await loop.create_server(Connection, host, port, backlog=BACKLOG)
     ports = {"port": server.sockets[0].getsockname()[1]}
     if tls is not None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(tls)
-        secure = await loop.create_server(Connection, "127.0.0.1", 0, ssl=context, backlog=BACKLOG)
+        secure = await loop.create_server(Connection, host, 0, ssl=context, backlog=BACKLOG)
         ports["tls"] = secure.sockets[0].getsockname()[1]
     print(json.dumps(ports), flush=True)
     await server.serve_forever()
@@ -28,7 +28,8 @@ async def serve(port: int, tls: str | None) -> None:
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(prog="python -m bench.receiver", description=__doc__)
+    arguments.add_argument("--host", default="127.0.0.1")
     arguments.add_argument("--port", type=int, default=0)
     arguments.add_argument("--tls", metavar="PAPERS")
     parsed = arguments.parse_args()
-    uvloop.run(serve(parsed.port, parsed.tls))
+    uvloop.run(serve(parsed.host, parsed.port, parsed.tls))

@@ -3,7 +3,6 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from subprocess import PIPE
 
 import pytest
 import trio
@@ -36,7 +35,11 @@ async def test_a_generated_client_compiles_and_runs_the_tutorial(
         arguments = [f"http://{host}:{port}", key.secret, receiver.url("/hooks")]
         with trio.fail_after(HANGS_S):
             done = await trio.run_process(
-                [*program, *arguments], cwd=tmp_path, stdout=PIPE, stderr=PIPE, check=False
+                [*program, *arguments],
+                cwd=tmp_path,
+                capture_stdout=True,
+                capture_stderr=True,
+                check=False,
             )
         assert done.returncode == 0, done.stderr.decode()
         (request,) = await receiver.reaches(1)

@@ -1,0 +1,94 @@
+"""The user's own server under load: a destination and a rule for the run, made and taken away by the API.
+
+Nothing here reads the server's process, its folder or its database.
+"""
+
+import ipaddress
+import socket
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from bench.programs import call
+
+CONSENT = "--i-own-this-server"
+
+
+class RefusedError(Exception):
+    """The run must not or cannot begin; with what to do."""
+
+
+def loopback(url: str) -> bool:
+    """Return True if every address of a URL's host is this machine's own. Raises RefusedError."""
+    host = urlsplit(url).hostname or ""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise RefusedError(f"The host of {url} has no address: {error}") from None
+    return all(ipaddress.ip_address(each[4][0]).is_loopback for each in found)
+
+
+class OwnServer:
+    """A server with a destination at `hook` that gets the events of one type, while this is open."""
+
+    def __init__(self, url: str, key: str, hook: str, event_type: str, concurrency: int) -> None:
+        self.url, self.key = url.rstrip("/"), key
+        self._hook, self._type, self._concurrency = hook, event_type, concurrency
+        self._rule = self._destination = ""
+        self.environment = ""
+
+    def __enter__(self) -> Self:
+        """Raise RefusedError where the key or the server does not allow it."""
+        context = self._api("GET", "/auth/context")
+        if context.get("scope") != "manage" or context.get("kind") != "API_KEY":
+            raise RefusedError("The key is no API key with scope manage. Make one for this run.")
+        self.environment = str(context["environment"])
+        try:
+            self._set_up()
+        except BaseException:
+            self._take_away()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._take_away()
+
+    def _set_up(self) -> None:
+        delivery = {"concurrency": self._concurrency, "retrySchedule": [1, 2, 5]}
+        draft = {"name": "python -m bench drive", "url": self._hook, "delivery": delivery}
+        self._destination = self._api("POST", "/destinations", draft)["id"]
+        rule = {"name": "python -m bench drive", "destinationId": self._destination}
+        made = self._api("POST", "/routing-rules", {**rule, "eventTypes": [self._type]})
+        self._rule = made["id"]
+        event = {"eventType": self._type, "payload": {"n": 0, "sentAt": 0}}
+        shown = self._api("POST", "/routing-rules/preview", {"event": event})
+        others = [
+            each["destinationId"]
+            for each in shown["destinations"]
+            if each["destinationId"] != self._destination
+        ]
+        if others:
+            raise RefusedError(
+                f"Events of type {self._type} would also go to {len(others)} other destinations, "
+                f"such as {others[0]}. Choose another --event-type."
+            )
+
+    def _take_away(self) -> None:
+        if self._rule:
+            self._api("DELETE", f"/routing-rules/{self._rule}")
+        if self._destination:
+            self._api("DELETE", f"/destinations/{self._destination}")
+        self._rule = self._destination = ""
+
+    def _api(self, method: str, path: str, body: object = None) -> Any:
+        try:
+            return call(method, self.url + path, body, self.key)
+        except RuntimeError as error:
+            raise RefusedError(f"The server refused: {error}") from None
+        except (OSError, ValueError) as error:
+            raise RefusedError(f"{self.url} does not answer as Angarium does: {error}") from None

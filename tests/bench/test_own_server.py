@@ -1,0 +1,95 @@
+"""Load on one's own server, a real one: what a run measures and leaves, and what it refuses to begin."""
+
+import csv
+from collections.abc import AsyncIterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import trio
+
+from bench import drive
+from bench.drive import main
+from bench.own_server import OwnServer
+from bench.programs import call
+from bench.results import read
+from engine.core.vocabulary import Environment, Scope
+from storage.database.bridge import Bridge
+from tests.service.house import ServiceHouse, open_service
+from tests.service.receiver import open_receiver
+
+WARM = 10
+
+
+@pytest.fixture
+async def house(bridge: Bridge, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ServiceHouse]:
+    """A server on a fresh database, with few events before a measurement."""
+    monkeypatch.setattr(drive, "WARM", WARM)
+    async with open_service(bridge) as house:
+        yield house
+
+
+async def address(house: ServiceHouse, scope: Scope = Scope.MANAGE) -> list[str]:
+    """Return the options that name the server and a key."""
+    tenant = await house.tenant("acme")
+    made = await house.keys.create(tenant, scope, Environment.DEVELOPMENT, "the engineer's")
+    host, port = house.door.address
+    return ["--url", f"http://{host}:{port}", "--key", made.secret]
+
+
+async def test_a_run_at_two_rates_leaves_files_and_nothing_on_the_server(
+    house: ServiceHouse, tmp_path: Path
+) -> None:
+    payload = tmp_path / "order.json"
+    payload.write_text('{"order": "o-{{n}}"}')
+    files = ["--json", f"{tmp_path}/out.json", "--csv", f"{tmp_path}/out.csv"]
+    files += ["--plots", f"{tmp_path}/plots", "--html", f"{tmp_path}/out.html"]
+    options = ["--rate", "100", "--rate", "200", "--duration", "0.2", "--payload", str(payload)]
+    # Bars that any machine misses and holds: nothing is asserted of a time.
+    options += ["--fail-if", "delivered<1000000/s", "--fail-if", "p99>3600s"]
+    options += await address(house)
+    code = await trio.to_thread.run_sync(main, [*options, *files])
+    assert code == 1  # of the first condition
+    (run,) = read(tmp_path / "out.json").runs
+    (measured,) = run.measurements
+    assert measured.verdict in ("ok", "void")  # void: this machine was too busy to generate
+    assert (measured.figures["accepted"], measured.figures["delivered"]) == (60, 60)
+    assert [step.value for step in measured.steps] == [100, 200]
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    assert {row["at"] for row in rows} == {"", "100.0", "200.0"}
+    assert {row["unit"] for row in rows if row["figure"] == "deliveryP99Ms"} == {"ms"}
+    plots = list((tmp_path / "plots").glob("*.svg"))
+    assert len(plots) == 3
+    for plot in plots:
+        assert ElementTree.parse(plot).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    url, key = options[-3], options[-1]
+    rules = await trio.to_thread.run_sync(call, "GET", f"{url}/routing-rules", None, key)
+    assert rules["items"] == []
+
+
+async def test_a_run_is_refused_where_events_would_reach_others(
+    house: ServiceHouse, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = await address(house)
+    async with open_receiver() as receiver:
+        await trio.to_thread.run_sync(lambda: _others_rule(options, receiver.url("/live")))
+        with pytest.raises(SystemExit) as ended:
+            await trio.to_thread.run_sync(main, [*options, "--event-type", "order.created"])
+        assert ended.value.code == 2
+        assert "1 other destinations" in capfd.readouterr().err
+        assert receiver.of("/live") == []
+
+
+async def test_a_key_that_may_not_set_up_is_refused(
+    house: ServiceHouse, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = await address(house, Scope.READ)
+    with pytest.raises(SystemExit) as ended:
+        await trio.to_thread.run_sync(main, options)
+    assert ended.value.code == 2
+    assert "scope manage" in capfd.readouterr().err
+
+
+def _others_rule(options: list[str], hook: str) -> None:
+    server = OwnServer(options[1], options[3], hook, "order.created", 1)
+    server.__enter__()  # and nobody takes it away
