@@ -21,6 +21,7 @@ from api.composition.process_limits import collect_in_small_lots
 from api.composition.standby import Standby
 from api.door.front import FrontDoor
 from api.door.tls import watch
+from engine.actors.clock_steps import follow
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Scope
@@ -67,6 +68,7 @@ class Server(ControlParts):
     ) -> None:
         """`listens`: at its address; else another server has the connections (`api.asgi`)."""
         super().__init__(settings, bridge, box, embedded, self._address, worker)
+        self.clock.tell(self._clock_stepped)
         self.stopping = False
         self._preparing = trio.CancelScope()
         self.door: FrontDoor = door_of(self, self.unready, listens=listens)
@@ -138,6 +140,7 @@ class Server(ControlParts):
         """The supervision tree: everything that runs, in the order of its start."""
         return [
             child("loop watch", self.watch.run, restarts=ALWAYS),
+            child("clock", self.clock.run, restarts=ALWAYS),
             child("timers", self.timers.run),
             child("reactor", self.reactor.run),
             child("membership", self.membership.run),
@@ -243,6 +246,10 @@ class Server(ControlParts):
         if self.worker is not None and self.worker.pulse is not None:
             found.append(child("pulse", partial(beat, self.worker.pulse), restarts=ALWAYS))
         return found
+
+    def _clock_stepped(self, by_s: float) -> None:
+        follow(self.directory.actors.values(), by_s, self.clock.now())
+        self.housekeeping.hasten()
 
     async def _open_door(
         self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED

@@ -20,6 +20,7 @@ _PROCESS = {
 }
 _ALONE = {
     "loop watch": "it measures anew",
+    "clock": "it holds nothing: the next look finds the same difference",
     "transforms": "runs under way fail as attempts, and the workers are made anew",
     "commands": "whoever waits for a command is told `internal`; read models change only with a row",
     "recorder": "outcomes leave its queue when they are durable; whom it has yet to tell is in a list",

@@ -31,9 +31,9 @@ class DestinationActor:
     `low_seq`. `empty`: the store has none except those that the actor is about to be told."""
 
     __slots__ = (
-        "_alarm", "_backoff", "_beginning", "_context", "_leave", "_machine", "_mailbox",
-        "_pending_read", "_queued", "_share", "_unrecorded", "checkpoint", "config", "environment",
-        "generation", "id", "in_flight", "last_active", "recovery", "started_at", "state",
+        "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
+        "_queued", "_share", "_unrecorded", "checkpoint", "config", "environment", "generation", "id",
+        "in_flight", "last_active", "machine", "recovery", "started_at", "state",
     )  # fmt: skip
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
@@ -45,7 +45,7 @@ class DestinationActor:
         self.last_active = self.started_at = context.now()
         known, after = context.snapshots.take(self.id), context.mark_after
         self.checkpoint = Checkpoint(context.recorder, low_seq, known, new=empty, after=after)
-        self._machine: DestinationMachine | None = None
+        self.machine: DestinationMachine | None = None
         self._mailbox = Mailbox(context.limits)
         self.recovery = CrashRecovery()
         self._alarm = Alarm(context.timers, self.wake)
@@ -69,7 +69,7 @@ class DestinationActor:
         `few`: this call tells so few deliveries that all of them can be sent inline, without a turn."""
         if self.state.is_restarting:
             return  # the successor will read them
-        if self._machine is None and self.state is not ActorState.FRESH:
+        if self.machine is None and self.state is not ActorState.FRESH:
             self._mailbox.note(deliveries)
             self._share.report_all(self._mailbox, None)
             return
@@ -78,7 +78,7 @@ class DestinationActor:
             self.wake()
         elif not (few and self._context.dispatcher.try_inline(self, self._begin, deliveries)):
             self._mailbox.offer(deliveries)
-            self._share.report(self._mailbox, self._machine)
+            self._share.report(self._mailbox, self.machine)
             self.wake()
 
     def tell_untold(self, low_seq: int) -> None:
@@ -93,7 +93,7 @@ class DestinationActor:
             return
         relaned = config.ordering is not self.config.ordering
         self.config = config
-        if relaned and self._machine is None and not self.state.is_restarting:
+        if relaned and self.machine is None and not self.state.is_restarting:
             self.start()  # the machine reads for the other ordering
         self.wake()
 
@@ -129,7 +129,7 @@ class DestinationActor:
 
     def _pass_commit_on(self, settlements: list[Settlement]) -> bool:
         """Tell the machine of a commit. Returns whether a turn must follow."""
-        machine = self._machine
+        machine = self.machine
         if machine is None:
             return True
         follows = machine.committed(settlements, self._context.now())
@@ -158,7 +158,7 @@ class DestinationActor:
 
     def _unoccupied(self) -> DestinationMachine | None:
         """Return the machine where nothing is under way or told, and no culprit is looked for."""
-        return None if self._queued or self.in_flight or self.recovery.careful else self._machine
+        return None if self._queued or self.in_flight or self.recovery.careful else self.machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:
         """Send a delivery that is alone. Returns whether that is done."""
@@ -194,7 +194,7 @@ class DestinationActor:
         """Pass a bounded number of messages on, and perform what the machine commands."""
         self._queued = False
         context, now = self._context, self._context.now()
-        machine = self._machine or self._succeed(now)
+        machine = self.machine or self._succeed(now)
         if machine is None:
             return
         if machine.config is not self.config:
@@ -206,7 +206,7 @@ class DestinationActor:
         self._perform(machine, commands, now)
         self._mailbox.in_hand = None
         again = context.attempts.used(self, allowed, len(commands.send))
-        self._share.report_all(self._mailbox, self._machine)
+        self._share.report_all(self._mailbox, self.machine)
         if self._pending_read.waits and self._share.may_read:
             singly = self.recovery.careful > 0
             context.readers.submit(self._pending_read.go(self, context.memory, singly=singly))
@@ -261,12 +261,12 @@ class DestinationActor:
             return
         departure = self.checkpoint.close(self.config, machine, now)
         if retire:
-            self._machine = None
+            self.machine = None
             self.state = next_state(self.state, ActorSignal.RETIRE)
             self.generation += 1
             self._alarm.end()
             machine.dissolve()
-            self._share.report_all(self._mailbox, self._machine)
+            self._share.report_all(self._mailbox, self.machine)
             self._context.attempts.leave(self)
             if self.checkpoint.snapshot is not None:
                 self._context.snapshots.keep(self.id, self.environment, self.checkpoint.snapshot)
@@ -317,7 +317,7 @@ class DestinationActor:
             return None
         machine = self._make(beginning, now)
         self.generation += 1
-        self._machine = machine
+        self.machine = machine
         self.state = next_state(self.state, ActorSignal.BEGIN)
         return machine
 
@@ -358,12 +358,12 @@ class DestinationActor:
         self.recovery.late += self._mailbox.flights()
         self._mailbox = Mailbox(self._context.limits)
         self._pending_read = PendingRead()
-        self._machine = self._beginning = None
+        self.machine = self._beginning = None
         self.generation += 1
         self.state = next_state(self.state, signal)
         self._alarm.cancel()
         self._context.attempts.leave(self)
-        self._share.report_all(self._mailbox, self._machine)
+        self._share.report_all(self._mailbox, self.machine)
 
     def _settle_estate(self, now: float) -> None:
         """Once nothing is under way, let a passing machine judge the late outcomes and quarantine
@@ -391,9 +391,9 @@ class DestinationActor:
 
     def report(self) -> DestinationReport:
         """Return the state of destination and actor."""
-        return report_of(self, self._machine, len(self._mailbox.messages), self._context.health)
+        return report_of(self, self.machine, len(self._mailbox.messages), self._context.health)
 
     @property
     def pending(self) -> int:
         """Deliveries that wait, as far as is known."""
-        return self._mailbox.pending + (0 if self._machine is None else self._machine.pending)
+        return self._mailbox.pending + (0 if self.machine is None else self.machine.pending)

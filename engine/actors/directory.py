@@ -73,7 +73,7 @@ class Directory:
         self._now = now
         self._store = store
         self._passivate_after_s = settings.passivate_after
-        self._actors: dict[str, DestinationActor] = {}
+        self.actors: dict[str, DestinationActor] = {}  # others only look
         self._dormant: dict[str, Dormant] = {}
         # The ids of both by environment, for reports: one tenant's must not cost what all have.
         self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
@@ -122,7 +122,7 @@ class Directory:
         self.dirty.update(
             groups
         )  # also of an actor that was activated without work, to take an order
-        actors, dispatcher = self._actors, self.dispatcher
+        actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
         for destination, group in groups.items():
             actor = actors.get(destination) or self._roused(destination, group)
@@ -140,7 +140,7 @@ class Directory:
         for destination in first:
             self._forgettable.pop(destination, None)
         for destination, delivery in first.items():
-            actor = self._actors.get(destination)
+            actor = self.actors.get(destination)
             if actor is not None:
                 actor.tell_untold(delivery.seq)
                 continue
@@ -191,7 +191,7 @@ class Directory:
         self.sleepers -= dormant.sleeping
 
     def _add(self, actor: DestinationActor) -> DestinationActor:
-        self._actors[actor.id] = actor
+        self.actors[actor.id] = actor
         self._forgettable.pop(actor.id, None)  # its row stays until it leaves: work can arrive
         self._known[actor.environment].put(actor.id, None)
         self._activations += 1
@@ -221,7 +221,7 @@ class Directory:
 
     def tell(self, destination: str, message: Ordered | Resumed) -> None:
         """Pass a person's request to a destination's actor."""
-        config, actor = self._find(destination), self._actors.get(destination)
+        config, actor = self._find(destination), self.actors.get(destination)
         if actor is None and config is not None:
             actor = self.activate_dormant(destination)
             actor = actor or self._add(DestinationActor(self._context, config, 0, True))
@@ -231,7 +231,7 @@ class Directory:
 
     def configure(self, destination: Destination) -> None:
         """Take a new version that is committed; before the recovery, any version that there is."""
-        actor = self._actors.get(destination.id)
+        actor = self.actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)
             return
@@ -256,7 +256,7 @@ class Directory:
     async def passivate_idle(self) -> None:
         """Let actors leave that have done nothing for long enough."""
         before = self._now() - self._passivate_after_s
-        for number, actor in enumerate(list(self._actors.values()), 1):
+        for number, actor in enumerate(list(self.actors.values()), 1):
             rests = actor.state is ActorState.RUNNING and not actor.in_flight
             if rests and actor.last_active <= before:
                 actor.retire()
@@ -266,7 +266,7 @@ class Directory:
     def _retired(self, actor: DestinationActor, departure: Departure) -> None:
         # First: if it raises, the destination still has one actor.
         self._context.sender.forget(actor.id)
-        del self._actors[actor.id]
+        del self.actors[actor.id]
         self._passivations += 1
         if not departure.clean:
             dormant = Dormant(
@@ -322,7 +322,7 @@ class Directory:
         rows = await Outage("recovery").outlast(lambda _: self._store.backlog(shards))
         for number, row in enumerate(rows, 1):
             self.dirty.add(row.destination)
-            if row.destination not in self._actors and row.destination not in self._dormant:
+            if row.destination not in self.actors and row.destination not in self._dormant:
                 self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
                 config = self._find(row.destination)
                 workspace = "" if config is None else config.workspace
@@ -342,7 +342,7 @@ class Directory:
         self.attempts.halted = True
         with trio.move_on_at(deadline) as scope:
             await self.attempts.wait_none()
-        for actor in self._actors.values():
+        for actor in self.actors.values():
             actor.flush()
         with trio.move_on_after(FLUSH_S):
             await self.dispatcher.wait_idle()
@@ -360,7 +360,7 @@ class Directory:
 
     def health(self, destination: str) -> DestinationReport:
         """Return how a destination and its actor do."""
-        actor = self._actors.get(destination)
+        actor = self.actors.get(destination)
         if actor is not None:
             return actor.report()
         config, pending = self._find(destination), self.work(destination)
@@ -377,7 +377,7 @@ class Directory:
 
     def work(self, destination: str) -> int:
         """Return how many deliveries of a destination wait or are in flight."""
-        if (actor := self._actors.get(destination)) is not None:
+        if (actor := self.actors.get(destination)) is not None:
             return actor.pending + actor.in_flight
         return 0 if (dormant := self._dormant.get(destination)) is None else dormant.waiting
 
@@ -388,7 +388,7 @@ class Directory:
     def statistics(self) -> DirectoryStatistics:
         """Return a record of what happened so far."""
         return DirectoryStatistics(
-            actors=len(self._actors),
+            actors=len(self.actors),
             dormant=len(self._dormant),
             dirty=len(self.dirty),
             in_flight=self.attempts.in_flight,

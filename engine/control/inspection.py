@@ -32,7 +32,7 @@ from engine.log.delivery_log import (
 from engine.model.configuration import DestinationRecord
 from engine.model.errors import Refusal
 from engine.model.headers import is_secret
-from engine.model.identity import Identity, created_at_ms, delivery_id
+from engine.model.identity import Identity, delivery_id
 from engine.model.read_models import Models, SessionCustomer
 from engine.ports import Sender, Transmission
 from engine.runtime.slots import Slots
@@ -158,7 +158,7 @@ class Inspections:
             id=identifier,
             environment=destination.environment,
             type=sample.type,
-            occurred_at_ms=created_at_ms(identifier),
+            occurred_at_ms=self._identity.wall_ms,
             payload=sample.payload,
             customer=destination.customer,
             origin=Origin.TEST,

@@ -137,6 +137,11 @@ class Circuit:
         self.tries = tries
         self.next_probe_at = min(next_probe_at, now + LONGEST_PROBE_S)
 
+    def clock_stepped(self, by_s: float) -> None:
+        """Keep what is left of each wait."""
+        self.opened_at = None if self.opened_at is None else self.opened_at + by_s
+        self.next_probe_at = None if self.next_probe_at is None else self.next_probe_at + by_s
+
     def _signal(self, signal: CircuitSignal, now: float) -> bool:
         before = self.state
         after = TRANSITIONS[before, signal]

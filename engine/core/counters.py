@@ -208,6 +208,14 @@ class Counters:
         delivered = sum(sum(slot.latency) - slot.failures for slot in slots)
         return Rates(sum(slot.arrivals for slot in slots) / span_s, delivered / span_s)
 
+    def clock_stepped(self, by_s: float) -> None:
+        """Count on in the same slots, which another clock shows."""
+        for slot in self._slots:
+            slot.number += int(by_s // SLOT_S)
+        success, failure = self.last_success_at, self.last_failure_at
+        self.last_success_at = None if success is None else success + by_s
+        self.last_failure_at = None if failure is None else failure + by_s
+
     def state(self, now: float) -> CounterState:
         """Return what a snapshot keeps."""
         self._forget(now)

@@ -75,6 +75,12 @@ class Failing:
         if self.since is not None:
             self.spared_at = now
 
+    def clock_stepped(self, by_s: float) -> None:
+        """Go on counting from the same moment, which another clock shows."""
+        self.since = None if self.since is None else self.since + by_s
+        self.silent_since = None if self.silent_since is None else self.silent_since + by_s
+        self.spared_at = None if self.spared_at is None else self.spared_at + by_s
+
     def fails_longer(self, than_s: float, now: float) -> bool:
         """Return True if the destination has counted as failing for so long."""
         return self.since is not None and now - max(self.since, self.spared_at or 0.0) >= than_s

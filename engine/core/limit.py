@@ -144,6 +144,10 @@ class AdaptiveLimit:
         self._put(self.limit)
         self.width = min(self.width, most)
 
+    def clock_stepped(self, by_s: float) -> None:
+        """Go on with the present window."""
+        self._since += by_s
+
     def state(self) -> LimitState:
         """Return what a snapshot keeps."""
         self._kept = self.limit

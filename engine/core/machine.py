@@ -1,8 +1,7 @@
 """The machine: every decision about one destination's deliveries, as functions of message and time.
 
 Messages change its state and are cheap; `commands()` decides. Nothing here awaits, reads a clock,
-draws randomness or does I/O. Instants are seconds since the epoch, and never go back within one
-machine's life.
+draws randomness or does I/O. Instants are seconds since the epoch, and go back only with `clock_stepped`.
 """
 
 from collections.abc import Callable, Sequence
@@ -103,10 +102,8 @@ class DestinationMachine:
         self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Note deliveries that were committed and not offered: how many, and the highest seq.
-
-        To be told before any later delivery of the class arrives.
-        """
+        """Note deliveries that were committed and not offered: how many, and the highest seq. To be told
+        before any later delivery of the class arrives."""
         self._counters.arrived(count, self._now)
         self._backlog.spilled(queue, seq, count)
 
@@ -259,6 +256,18 @@ class DestinationMachine:
                 self._backlog.forget()
                 self._orders.clear()
             return
+        self._limit_waits(config, now)
+
+    def clock_stepped(self, by_s: float, now: float) -> None:
+        """Follow a step of the clock to `now`. Rests and pauses keep what is left of them; retries are
+        due when their rows say, at most the longest wait of the schedule from now."""
+        self._now = now
+        for each in (self._throttle, self._counters, self._backlog.reader):
+            each.clock_stepped(by_s)
+        if not self._archived():
+            self._limit_waits(self.config, now)
+
+    def _limit_waits(self, config: Destination, now: float) -> None:
         latest = now + longest_wait_s(config)
         self._backlog.recap(lambda delivery: now if exhausted(delivery, config) else latest)
         self._backlog.recall(latest, now)

@@ -189,6 +189,12 @@ class Reader:
         self.named[identifier] = None
         self._named_from = now + RETRY_READ_S
 
+    def clock_stepped(self, by_s: float) -> None:
+        """Keep what is left of each rest. When rows are due is what they say."""
+        self._rest_until += by_s
+        self._named_from += by_s
+        self.beyond = None if self.beyond is None else self.beyond + by_s
+
     def fed(self, *, progress: bool) -> None:
         """Note whether an answer found room: if not, nothing is read until some has come free."""
         window = self._window

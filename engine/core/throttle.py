@@ -221,6 +221,18 @@ class Throttle:
         self.circuit.repaired(now)
         self.changed = True
 
+    def clock_stepped(self, by_s: float) -> None:
+        """Keep what is left of each wait, and how long things have lasted, after a step of the clock."""
+        self.circuit.clock_stepped(by_s)
+        self.failing.clock_stepped(by_s)
+        self.paused_until = None if self.paused_until is None else self.paused_until + by_s
+        self.blocked_since = None if self.blocked_since is None else self.blocked_since + by_s
+        if self.bucket is not None:
+            self.bucket.clock_stepped(by_s)
+        if self.limit is not None:
+            self.limit.clock_stepped(by_s)
+        self.changed = self.changed or not self.calm
+
     def snapshot(self, now: float, counters: CounterState) -> Snapshot:
         """Return the state that must outlive this process, with the counters, which have another
         owner."""
@@ -337,6 +349,10 @@ class TokenBucket:
         """Return when the next attempt may begin, in whole milliseconds, rounded up."""
         self._fill(now)
         return math.ceil((now + max(0.0, 1.0 - self._tokens) / self.rate) * 1000) / 1000
+
+    def clock_stepped(self, by_s: float) -> None:
+        """Fill up by the time that passes, not by a step of the clock."""
+        self._at += by_s
 
     def level(self, now: float) -> float:
         """Return the tokens that are there, for a snapshot."""

@@ -341,7 +341,7 @@ class Ingest:
             identifier,
             environment,
             given.eventType,
-            given.occurred_at_ms(self._identity.last_ms),
+            given.occurred_at_ms(self._identity.wall_ms),
             payload,
             bytes(given.metadata) if given.metadata is not UNSET else None,
             given.source or None,

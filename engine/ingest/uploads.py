@@ -87,7 +87,7 @@ class Uploads:
             file.event,
             environment,
             fields.event_type,
-            self._identity.last_ms,
+            self._identity.wall_ms,
             payload_of(file),
             customer=fields.customer_external_id,
             idempotency_key=fields.idempotency_key,

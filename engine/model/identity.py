@@ -36,6 +36,9 @@ class Identity:
     ) -> None:
         """`wall_ns` is the wall clock; `bits` returns that many random bits."""
         self.last_ms = floor_ms  # the instant in the last id made, in ms since the epoch
+        self.wall_ms = (
+            floor_ms  # of the wall clock then; earlier where that was set back
+        )
         self._ceiling_ms = ceiling_ms  # the end of the partitions that exist
         self._counter = 0
         self._more: int | None = (
@@ -70,7 +73,7 @@ class Identity:
         return f"{self._prefix}{self._counter:03x}-{high | 0x8000:04x}-{bits & 0xFFFFFFFFFFFF:012x}"
 
     def _advance(self) -> None:
-        now = self._wall_ns() // 1_000_000
+        now = self.wall_ms = self._wall_ns() // 1_000_000
         if self._ceiling_ms is not None and now >= self._ceiling_ms:
             now = self._ceiling_ms - 1
         if now > self.last_ms or not self._prefix:

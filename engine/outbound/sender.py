@@ -92,6 +92,7 @@ class Preparation:
     """One attempt on its way to the wire: files, then transform, then template, then token."""
 
     __slots__ = (
+        "_began",
         "_body",
         "_cause",
         "_counted",
@@ -112,7 +113,8 @@ class Preparation:
         self._stages = stages
         self._transmission = transmission
         self._done = done
-        self._started_at = stages.clock.now()
+        self._began = stages.clock.instant()
+        self._started_at = stages.clock.at(self._began)
         self._body = b""
         self._type = transmission.delivery.event.type
         self._headers: Headers = ()
@@ -251,7 +253,8 @@ class Preparation:
             self._guarded(partial(self._authenticate, done))
             return
         if self._cause is not None:  # both requests are one attempt
-            outcome.duration_ms += int((outcome.started_at - self._started_at) * 1000)
+            now = self._stages.clock.instant()
+            outcome.duration_ms = int((now - self._began) * 1000 + 0.5)
             outcome.started_at = self._started_at
         outcome.transform_version = self._version
         outcome.logs = self._logs
@@ -289,7 +292,7 @@ class Preparation:
     def _outcome(self, *, success: bool, skipped: bool = False) -> Outcome:
         return Outcome(
             started_at=self._started_at,
-            duration_ms=max(0, int((self._stages.clock.now() - self._started_at) * 1000 + 0.5)),
+            duration_ms=int((self._stages.clock.instant() - self._began) * 1000 + 0.5),
             success=success,
             skipped=skipped,
             transform_version=self._version,

@@ -176,6 +176,7 @@ class SettleGroup(Struct):
     shards: list[int]  # of the destinations concerned, each once
     now_ms: int
     again: bool = False
+    latest_ms: int = 0  # the latest `now_ms` of this process: hours may be rolled up by it
     replays: list[ReplayDelta] = []
 
 

@@ -98,6 +98,7 @@ class Recorder:
         # A group that is full gathers for nothing.
         self._enough = min(LINGER_OUTCOMES, outcomes.group)
         self._now = now
+        self._latest_ms = 0
         self._waiting = outcomes
         self._relieved = relieved
         self._replays = replays
@@ -254,6 +255,7 @@ class Recorder:
         settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)
+        group.latest_ms = self._latest_ms = max(self._latest_ms, group.now_ms)
         # Beside the statement's arguments: when it has ended these records have left the caches.
         counts = counts_of(group.settlements)
         found = None if self._measures is None else measured(group.settlements)

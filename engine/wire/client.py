@@ -137,7 +137,8 @@ class WireClient:
             self._wiring.timers.call_later(0, partial(done, outcome))
             return
         timeout_ms = destination.timeout_ms
-        exchange = OutboundExchange(request, timeout_ms, now, instant + timeout_ms / 1000, done)
+        due = instant + timeout_ms / 1000
+        exchange = OutboundExchange(request, timeout_ms, now, instant, due, done)
         pool.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
 
     def forget(self, destination: str) -> None:

@@ -67,7 +67,7 @@ class OutboundConnection:
         self._end: OSError | None = None  # the end that came before its turn to shake hands
         self._shaking = False  # it waits for that turn
         self._making = True  # it has a place among the connections that are being made
-        self._until = wiring.clock.now() + AGE_S
+        self._until = wiring.clock.instant() + AGE_S
         self._tls = TlsChannel(wiring.context_of(origin), origin.host) if origin.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
         wiring.alive.connections.add(self)
@@ -129,7 +129,7 @@ class OutboundConnection:
         self.exchange = None
         self.close()
         self.pool.ended()
-        return self._answer, self._wiring.clock.now()
+        return self._answer, self._wiring.clock.instant()
 
     def close(self) -> None:
         """Close; harmless when closed already. The connection must have no exchange."""
@@ -304,7 +304,7 @@ class OutboundConnection:
     # --- ending
 
     def _complete(self, exchange: OutboundExchange, answer: Response) -> None:
-        now, tls = self._wiring.clock.now(), self._tls
+        now, tls = self._wiring.clock.instant(), self._tls
         outcome = exchange.judged(answer, now)
         reusable = (
             answer.keep_alive
@@ -326,7 +326,7 @@ class OutboundConnection:
         if exchange is None:
             self.close()
             return
-        outcome = exchange.failed(error, answer, self._wiring.clock.now())
+        outcome = exchange.failed(error, answer, self._wiring.clock.instant())
         self.close()
         self.pool.ended()
         exchange.report(outcome)

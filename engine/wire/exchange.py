@@ -26,7 +26,7 @@ class Holder(Protocol):
     def abandon(self, exchange: "OutboundExchange") -> tuple[Response | None, float]:
         """Let go of the exchange and of what it occupies.
 
-        Return the part of an answer that has arrived, and the time in seconds since the epoch.
+        Return the part of an answer that has arrived, and the instant of trio's clock.
         """
 
 
@@ -35,6 +35,7 @@ class OutboundExchange:
 
     __slots__ = (
         "_done",
+        "began",
         "due",
         "holder",
         "line",
@@ -53,12 +54,15 @@ class OutboundExchange:
         request: bytes,
         timeout_ms: int,
         started_at: float,
+        began: float,
         due: float,
         done: Callable[[Outcome], None],
     ) -> None:
-        """`started_at` is in seconds since the epoch, `due` an instant of trio's clock."""
+        """`started_at` is in seconds since the epoch; `began`, the same moment, and `due` are instants
+        of trio's clock, which nobody can set."""
         self.request = request
         self.started_at = started_at
+        self.began = began
         self.due = due
         self.replaced = False  # its reused connection was dead, and it has got another
         self.timeout_ms = timeout_ms
@@ -66,12 +70,12 @@ class OutboundExchange:
         self.line: Line | None = None  # in which it waits for its deadline
 
     def judged(self, answer: Response, now: float) -> Outcome:
-        """Return the outcome of a whole answer, at `now` in seconds since the epoch."""
-        status, headers, started_at = answer.status, answer.headers, self.started_at
-        duration_ms = int((now - started_at) * 1000 + 0.5)
+        """Return the outcome of a whole answer, at `now` by trio's clock."""
+        status, headers = answer.status, answer.headers
+        duration_ms = int((now - self.began) * 1000 + 0.5)
         category, message = judge(status)
         outcome = Outcome(  # positions cost half of what names do
-            started_at,
+            self.started_at,
             duration_ms,
             category is None,
             status,
@@ -95,7 +99,7 @@ class OutboundExchange:
             return outcome  # else a no is a no, however its body ended
         return Outcome(
             started_at=self.started_at,
-            duration_ms=int((now - self.started_at) * 1000 + 0.5),
+            duration_ms=int((now - self.began) * 1000 + 0.5),
             success=False,
             category=error.category,
             message=error.message,

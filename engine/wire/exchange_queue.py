@@ -99,7 +99,7 @@ class ExchangeQueue:
         one."""
         self._leave(exchange)
         self._next()
-        return None, self.wiring.clock.now()
+        return None, self.wiring.clock.instant()
 
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
         """Note that an exchange ended well, and leave its connection at the origin if it can be used

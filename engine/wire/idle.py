@@ -32,7 +32,7 @@ class IdleConnections:
         return len(self._since)
 
     def add(self, connection: "OutboundConnection", now: float) -> None:
-        """Note that `connection` has fallen idle at `now` (seconds since the epoch): it can be taken."""
+        """Note that `connection` has fallen idle at `now` (of trio's clock): it can be taken."""
         self._since[connection] = now
         connection.origin.idle[connection] = None
         if self._timer is None:
@@ -59,7 +59,7 @@ class IdleConnections:
 
     def _sweep(self) -> None:
         self._timer = None
-        now = self._clock.now()
+        now = self._clock.instant()
         # Looked up together: each look passes over the entries that were taken out at the front.
         for connection, since in list(islice(self._since.items(), CLOSED_AT_ONCE)):
             left = since + IDLE_S - now

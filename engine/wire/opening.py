@@ -72,7 +72,7 @@ class Opening:
         """Stop the present step."""
         self._stop()
         self._give_up()
-        return None, self._wiring.clock.now()
+        return None, self._wiring.clock.instant()
 
     def _resolved(self, resolution: Resolution) -> None:
         if isinstance(resolution, WireError):
@@ -116,7 +116,7 @@ class Opening:
         connection.start(self.exchange)
 
     def _fail(self, error: WireError) -> None:
-        outcome = self.exchange.failed(error, None, self._wiring.clock.now())
+        outcome = self.exchange.failed(error, None, self._wiring.clock.instant())
         self._give_up()
         self.exchange.report(outcome)
 

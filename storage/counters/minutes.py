@@ -47,7 +47,7 @@ reopened AS (
 
 def early_minute(group: SettleGroup) -> int:
     """Return the first minute whose hour is rolled up in no case yet."""
-    return group.now_ms // 60_000 - LATE_MINUTES
+    return max(group.now_ms, group.latest_ms) // 60_000 - LATE_MINUTES
 
 
 def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:

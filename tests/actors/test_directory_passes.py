@@ -77,7 +77,7 @@ async def test_totals_look_at_no_destination(
         assert (waiting, set(directory.known(1))) == (48 + 35 + 3, {busy, off, retrying})
         with monkeypatch.context() as patch:
             patch.setattr(DestinationActor, "pending", property(lambda _actor: 1 / 0))
-            patch.setattr(directory, "_actors", {})
+            patch.setattr(directory, "actors", {})
             patch.setattr(directory, "_dormant", {})
             assert directory.totals(1) == Totals(waiting, 2)
             assert directory.totals(2) == Totals(0, 0)

@@ -58,6 +58,8 @@ def happen(world: World, chance: Random) -> None:
         world.crash_actor([outcome], culprit=chance.randrange(1000))
     elif pick < 0.993:
         world.order(chance.randrange(1000), chance.choice(list(Order)))
+    elif pick < 0.995:
+        world.step_clock(chance.choice([2, 60, 3600, 40_000_000, -2, -3600, -40_000_000]))
     elif chance.random() < 0.4:
         step = chance.choice([0, 0, 1, 60, -3600, 40_000_000, -40_000_000])
         world.crash(step, chance.choice([0, 1, 3]))

@@ -410,6 +410,21 @@ class World:
         if self.asleep is not None and self.now >= self.asleep:
             self.awake()
 
+    def step_clock(self, by_s: float) -> None:
+        """Set the clock. Pauses and the rate keep what is left of them; rows are due when they say, or
+        at the end of the longest wait."""
+        self.awake()
+        was, self.now = self.now, self.now + by_s
+        self.tokens_at += by_s
+        self.paused_until += by_s
+        shortest = 0.8 * min(self.config.retry_schedule_s, default=0)
+        for row in self.store.open.values():
+            waited = row.not_before <= was  # it is eligible, and stays so
+            row.not_before = 0.0 if waited else min(row.not_before, self.now + shortest)
+            row.after_commit = min(row.after_commit, self.now + shortest)
+        self.machine.clock_stepped(by_s, self.now)
+        self.turn()
+
     # --- the end: faults off, everything must drain
 
     def drain(self) -> None:

@@ -33,6 +33,7 @@ def test_ids_rise_and_hardly_move_while_the_clock_is_behind(make: Make) -> None:
         assert following > last
         last = following
     assert created_at_ms(last) == NOW_MS + 1
+    assert identity.wall_ms == wall.ms  # that an event occurred at by default
     wall.ms = NOW_MS + 2
     assert created_at_ms(make(identity)) == NOW_MS + 2 > created_at_ms(last)
 

@@ -10,7 +10,7 @@ import trio
 from tests.sim.faults import Faults
 from tests.sim.plan import Strike
 from tests.sim.process import Process
-from tests.sim.trace import Booted, Fault
+from tests.sim.trace import Booted
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -92,5 +92,4 @@ class Keeper:
         elif strike.kind == "break":
             process.break_next = True
         elif strike.kind == "drift":
-            process.drift_s = self._chance.choice(DRIFTS_S)
-            self._world.tell(Fault, "drift", str(process.number), process.drift_s)
+            process.drift(self._chance.choice(DRIFTS_S))

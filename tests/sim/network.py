@@ -36,8 +36,8 @@ _MARK = re.compile(rb'"mark": ?"([^"]*)"')
 class Flight:
     """One request on its way, and its answer back."""
 
-    __slots__ = ("_done", "_network", "_number", "_process", "_request", "_started_at", "_target",
-                 "_timeout_s", "arrived", "ended", "lost")  # fmt: skip
+    __slots__ = ("_began", "_done", "_network", "_number", "_process", "_request", "_started_at",
+                 "_target", "_timeout_s", "arrived", "ended", "lost")  # fmt: skip
 
     def __init__(
         self,
@@ -53,7 +53,8 @@ class Flight:
         self._timeout_s = transmission.destination.timeout_ms / 1000
         self._request = request
         self._done = done
-        self._started_at = process.clock.now()
+        self._began = process.clock.instant()
+        self._started_at = process.clock.at(self._began)
         self._number = 0
         self.arrived = self.ended = self.lost = False
 
@@ -108,8 +109,7 @@ class Flight:
             self._done(self._outcome(reception))
 
     def _outcome(self, reception: Reception) -> Outcome:
-        now = self._process.clock.now()
-        duration_ms = int((now - self._started_at) * 1000 + 0.5)
+        duration_ms = int((self._process.clock.instant() - self._began) * 1000 + 0.5)
         if reception.status is None:
             timed_out = reception.timed_out
             return Outcome(

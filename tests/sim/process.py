@@ -12,6 +12,7 @@ import trio
 
 from api.composition.groups import ALWAYS, child
 from engine.actors.attempts import Attempts
+from engine.actors.clock_steps import follow
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
 from engine.actors.waker import Waker
@@ -47,7 +48,7 @@ from engine.routing.backfill import DestinationRoutes
 from engine.routing.judging_time import JudgingTime
 from engine.routing.router import Router
 from engine.runtime.background import Background
-from engine.runtime.clock import Clock
+from engine.runtime.clock import LOOK_EVERY_S, Clock
 from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.key_lookup import KeyLookup
@@ -103,7 +104,8 @@ class Process:
         self.settings = Settings.model_validate(
             {name: getattr(plan.bounds, name) for name in plan.bounds.__struct_fields__}
         )
-        self.clock = Clock(lambda: world.now() + self.clock_s)
+        self.clock = Clock(self.wall)
+        self.clock.tell(self._clock_stepped)
         now = self.clock.now
         self.identity = Identity(wall_ns=self._wall_ns, bits=chance.getrandbits)
         self.background = Background()
@@ -409,6 +411,22 @@ class Process:
     def wall(self) -> float:
         """Return what its wall clock says."""
         return self.world.now() + self.clock_s + self.drift_s
+
+    def drift(self, to_s: float) -> None:
+        """Let its wall clock jump; the next look at it follows."""
+        self.drift_s = to_s
+        self.world.tell(Fault, "drift", str(self.number), to_s)
+        self.world.later(LOOK_EVERY_S, self._look_at_clock)
+
+    def _look_at_clock(self) -> None:
+        if self.stalled:
+            self.held.append(self._look_at_clock)
+        elif not self.dead:
+            self.clock.look()
+
+    def _clock_stepped(self, by_s: float) -> None:
+        self.world.tell(Fault, "followed", str(self.number), self.drift_s)
+        follow(self.directory.actors.values(), by_s, self.clock.now())
 
     def _wall_ns(self) -> int:
         return int(self.wall() * 1e9)

@@ -62,10 +62,10 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
             await trio.lowlevel.checkpoint()
 
     for _ in range(1_000):
-        idle.add(cast(OutboundConnection, Idling(idle, origin, closed, begun)), clock.now())
+        idle.add(cast(OutboundConnection, Idling(idle, origin, closed, begun)), clock.instant())
     await trio.sleep(IDLE_S / 2)
     later = Idling(idle, origin, closed, begun)
-    idle.add(cast(OutboundConnection, later), clock.now())
+    idle.add(cast(OutboundConnection, later), clock.instant())
     nursery.start_soon(look_on)
     await trio.sleep(IDLE_S * 0.75)
     steps = [after - before for before, after in pairwise([*seen, len(closed)])]

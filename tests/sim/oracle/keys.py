@@ -53,9 +53,10 @@ def _expiries(sight: Sight, requests: list[Request]) -> int:
     clocks: list[float] = []
     for request in requests:
         process = sight.processes.get(request.posted.process)
-        ahead = 0.0 if process is None else process.clock_s
+        aheads = [0.0] if process is None else sight.ahead_s(process.number)
         ended = inf_is(request.end, sight.quiet_at if process is None else process.ended_at)
-        clocks += [request.posted.at + ahead, min(ended, request.posted.at + DAY_S) + ahead]
+        span = request.posted.at, min(ended, request.posted.at + DAY_S)
+        clocks += [at + ahead for at in span for ahead in aheads]
     if not clocks:
         return 0
     return int((max(clocks) - min(clocks)) // DAY_S)

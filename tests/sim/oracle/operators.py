@@ -87,7 +87,7 @@ def _dead_before(sight: Sight, row: DeliveryRow, at: float) -> bool:
     ended it while it waited for its next attempt."""
     died_at = row.dead_lettered_at
     return died_at is not None and all(
-        died_at - process.clock_s < at for process in sight.processes.values()
+        died_at - ahead_s < at for process in sight.processes for ahead_s in sight.ahead_s(process)
     )
 
 

@@ -150,6 +150,7 @@ class Sight:
         self.requests: list[Request] = []
         self.wishes: list[Wish] = []
         self.faults: list[Fault] = []
+        self.followed: dict[int, list[tuple[float, float]]] = {}  # when, and its drift since then
         self.quiet_at = inf
         self.destinations: dict[str, list[Version]] = defaultdict(list)
         self.rules: dict[str, list[Version]] = defaultdict(list)
@@ -194,6 +195,9 @@ class Sight:
                     self._process(fact)
                 case Fault():
                     self.faults.append(fact)
+                    if fact.kind == "followed":
+                        drifts = self.followed.setdefault(int(fact.detail), [])
+                        drifts.append((fact.at, fact.lasts_s))
                 case Quiet():
                     self.quiet_at = fact.at
         self.sendings = list(sendings.values())
@@ -237,7 +241,8 @@ class Sight:
 
     def _troubles(self) -> None:
         """Add to each version for how long a process may have been kept from reading of it."""
-        long = [fault for fault in self.faults if fault.lasts_s]
+        clocks = "drift", "followed"  # their seconds are no span
+        long = [each for each in self.faults if each.lasts_s and each.kind not in clocks]
         for versions in (*self.destinations.values(), *self.rules.values()):
             for version in versions:
                 at = version.fact.at
@@ -295,17 +300,35 @@ class Sight:
 
     def clock(self, process: int, at: float) -> float:
         """Return what a process's clock says at an instant."""
-        return at + self.processes[process].clock_s
+        drift_s = 0.0
+        for since, total_s in self.followed.get(process, ()):
+            drift_s = total_s if since <= at else drift_s
+        return at + self.processes[process].clock_s + drift_s
+
+    def ahead_s(self, process: int) -> list[float]:
+        """Return by how much a process's clock was ahead, one after another."""
+        first = self.processes[process].clock_s
+        return [first, *(first + drift_s for _, drift_s in self.followed.get(process, ()))]
+
+    def _is_of(self, sending: Sending, started_at: float, took_s: float) -> bool:
+        """Return whether a sending can be of an attempt that began then by its process's clock, which may
+        have been set while the request was on its way."""
+        process = sending.arrived.process
+        clocks = {self.clock(process, at) - at for at in (sending.at - NETWORK_S, sending.at)}
+        return any(
+            abs(sending.end + ahead_s - started_at - took_s) <= SOON_S
+            and sending.at + ahead_s >= started_at - SOON_S
+            for ahead_s in clocks
+        )
 
     def maker(self, attempt: AttemptRow) -> list[Sending]:
         """Return the sendings that an attempt's row may be about: by its number, and by the clock of its
         process, which heard of its end."""
-        ended_at = attempt.started_at + attempt.duration_ms / 1000
+        took_s = attempt.duration_ms / 1000  # on a clock that nobody sets
         return [
             each
             for each in self.of_delivery.get(attempt.delivery, ())
             if each.arrived.number == attempt.number
             and each.heard
-            and abs(self.clock(each.arrived.process, each.end) - ended_at) <= SOON_S
-            and self.clock(each.arrived.process, each.at) >= attempt.started_at - SOON_S
+            and self._is_of(each, attempt.started_at, took_s)
         ]

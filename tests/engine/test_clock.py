@@ -1,0 +1,66 @@
+"""The engine's clock: it follows steps of the wall clock, and only these."""
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from engine.runtime.clock import LOOK_EVERY_S, Clock
+
+FOLLOWED_S = 5.0  # as the contract says
+
+
+class Wall:
+    """A wall clock that can be set, over the run's own."""
+
+    def __init__(self) -> None:
+        self.ahead_s = 1_800_000_000.0
+        self.read_takes_s = 0.0
+
+    def read(self) -> float:
+        """Return what it shows."""
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, MockClock)
+        now = self.ahead_s + trio.current_time()
+        clock.jump(self.read_takes_s)
+        return now
+
+
+@pytest.mark.parametrize("by_s", [-86_400.0, -1.5, 1.5, 3600.0])
+async def test_a_step_is_followed_and_told(by_s: float, autojump_clock: MockClock) -> None:
+    wall = Wall()
+    clock, told = Clock(wall.read), list[float]()
+    clock.tell(told.append)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(clock.run)
+        await trio.sleep(10)
+        wall.ahead_s += by_s
+        before = clock.instant()
+        await trio.sleep(FOLLOWED_S)
+        assert clock.now() == pytest.approx(wall.read(), abs=0.001)
+        assert clock.at(clock.instant()) == clock.now()
+        assert clock.instant() - before == FOLLOWED_S
+        assert told == [pytest.approx(by_s)]
+        nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("by_s", [-0.9, 0.9])
+async def test_a_drift_is_not_followed(by_s: float, autojump_clock: MockClock) -> None:
+    wall = Wall()
+    clock = Clock(wall.read)
+    before = clock.now()
+    wall.ahead_s += by_s
+    clock.look()
+    assert clock.now() == before
+
+
+async def test_a_look_that_was_held_up_says_nothing(autojump_clock: MockClock) -> None:
+    wall = Wall()
+    clock, told = Clock(wall.read), list[float]()
+    clock.tell(told.append)
+    wall.read_takes_s = 30.0
+    clock.look()
+    assert clock.now() == pytest.approx(wall.ahead_s + trio.current_time())
+    wall.read_takes_s = 0.0
+    await trio.sleep(LOOK_EVERY_S)
+    clock.look()
+    assert not told
