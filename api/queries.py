@@ -217,7 +217,7 @@ def read_query(model: type[AnyQuery], given: list[tuple[str, str]]) -> AnyQuery:
     try:
         query = model.model_validate(document)
     except ValidationError as error:
-        raise refusal_of(error, unknown="unknown query parameter", depth=1) from None
+        raise refusal_of(error, document, unknown="unknown query parameter", depth=1) from None
     start, end = getattr(query, "from_", None), getattr(query, "to", None)
     if start is not None and end is not None and start > end:
         raise invalid("from", "is after to")

@@ -29,15 +29,20 @@ def read(model: type[Model], document: Mapping[str, Any]) -> Model:
     try:
         return model.model_validate(document)
     except ValidationError as error:
-        raise refusal_of(error) from None
+        raise refusal_of(error, document) from None
 
 
-def refusal_of(error: ValidationError, unknown: str = UNKNOWN, depth: int | None = None) -> Refusal:
-    """Return a validation error as a refusal; `unknown` are the words for an unknown field. `depth`: so
-    many steps of a place are told, by default all."""
+def refusal_of(
+    error: ValidationError,
+    document: Mapping[str, Any],
+    unknown: str = UNKNOWN,
+    depth: int | None = None,
+) -> Refusal:
+    """Return a validation error of a document as a refusal; `unknown` are the words for an unknown field.
+    `depth`: so many steps of a place are told, by default all."""
     details = tuple(
         Detail(
-            place("", entry["loc"][:depth]),
+            place("", _members(entry["loc"], document)[:depth]),
             unknown
             if entry["type"] == "extra_forbidden"
             else of_pydantic(entry["type"], entry["msg"], entry.get("ctx", {})),
@@ -75,6 +80,22 @@ def merged(target: object, patch: object) -> Any:
         else:
             result[name] = merged(result.get(name), value)
     return result
+
+
+def _members(steps: Sequence[int | str], document: object) -> list[int | str]:
+    """Return the steps that lead to a place in the document: pydantic names the form of a union, which
+    `kind` chooses, as one more."""
+    found: list[int | str] = []
+    at, last = document, len(steps) - 1
+    for number, step in enumerate(steps):
+        if isinstance(step, int):
+            at = at[step] if isinstance(at, Sequence) and step < len(at) else None
+        elif isinstance(at, Mapping):
+            if number < last and (step not in at or at.get("kind") == step):
+                continue
+            at = at.get(step)
+        found.append(step)
+    return found
 
 
 def place(root: str, steps: Iterable[int | str]) -> str:
