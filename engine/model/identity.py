@@ -36,9 +36,7 @@ class Identity:
     ) -> None:
         """`wall_ns` is the wall clock; `bits` returns that many random bits."""
         self.last_ms = floor_ms  # the instant in the last id made, in ms since the epoch
-        self.wall_ms = (
-            floor_ms  # of the wall clock then; earlier where that was set back
-        )
+        self.wall_ms = floor_ms  # of the wall clock then; earlier where that was set back
         self._ceiling_ms = ceiling_ms  # the end of the partitions that exist
         self._counter = 0
         self._more: int | None = (

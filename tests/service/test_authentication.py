@@ -29,6 +29,10 @@ class Issuer:
         return orjson.dumps(given) if request.path == "/token" else b""
 
 
+BASIC = {"kind": "BASIC", "username": "ada", "password": "l0velace"}
+AS_ADA = "Basic YWRhOmwwdmVsYWNl"
+
+
 async def attempts(house: ServiceHouse, api: Caller, event: str) -> Any:
     found = await house.until(
         api, f"/deliveries?eventId={event}", lambda page: page["items"][0]["attemptCount"]
@@ -94,3 +98,21 @@ async def test_a_destination_that_fails_too_long_is_disabled_announced_and_audit
     (entry, _) = (await api("GET", f"/audit-logs?objectId={of}")).json["items"]
     assert (entry["action"], entry["actorType"]) == ("destination.disable", "SYSTEM")
     assert entry["actorId"] == "receiver-fails"
+
+
+async def test_a_customers_request_is_sent_as_its_session_said(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    made = await api("POST", "/embed/sessions", {"customerExternalId": "ada"})
+    ada = house.caller_with(made.json["token"])
+    more = {"method": "PUT", "authentication": BASIC, "disableAfterSeconds": 3600}
+    path = f"/destinations/{await destination(ada, receiver.url(), **more)}"
+    shown = (await ada("GET", path)).json
+    assert shown["authentication"] == BASIC | {"password": "***"}
+    assert (shown["method"], shown["disableAfterSeconds"]) == ("PUT", 3600)
+    detail = await attempts(house, api, await post(api, customerExternalId="ada"))
+    assert (detail["status"], detail["request"]["method"]) == ("DELIVERED", "PUT")
+    assert receiver.received[0].headers["authorization"] == AS_ADA
+    assert (await ada("PATCH", path, {"authentication": None})).json["authentication"] is None
+    await attempts(house, api, await post(api, customerExternalId="ada"))
+    assert "authorization" not in receiver.received[1].headers

@@ -49,15 +49,23 @@ async def test_an_event_becomes_a_message_of_the_service(
 ) -> None:
     receiver.answer, receiver.says = lambda _: 200, lambda _: b"ok"
     config = {"webhookUrl": receiver.url("/services/T1/B1/secretOfAda"), "title": "Orders"}
-    await routed(api, "slack", config, headers={"X-Own": "1"})
+    basic = {"kind": "BASIC", "username": "ada", "password": "l0velace"}
+    own = {"headers": {"X-Own": "1"}, "method": "PATCH", "disableAfterSeconds": 60}
+    target = await routed(api, "slack", config, authentication=basic, **own)
     event = await post(api, "order.created", payload={"text": "Order 42 <paid>"})
     (request,) = await receiver.reaches(1)
     assert request.path == "/services/T1/B1/secretOfAda"
     assert request.json["text"] == "Orders: Order 42 &lt;paid&gt;"
     assert (request.event, request.headers["x-own"]) == (event, "1")
     assert "webhook-signature" in request.headers
+    assert request.headers["authorization"] == "Basic YWRhOmwwdmVsYWNl"
     delivery = await settled(house, api, event)
-    assert delivery["status"] == "DELIVERED"
+    assert (delivery["status"], delivery["request"]["method"]) == ("DELIVERED", "PATCH")
+    shown = (await api("GET", f"/destinations/{target}")).json
+    assert (shown["authentication"], shown["disableAfterSeconds"]) == (
+        basic | {"password": "***"},
+        60,
+    )
     shown = delivery["request"]
     assert shown["url"] == f"http://127.0.0.1:{receiver.port}/***"
     assert json.loads(shown["body"]) == request.json, "made again as it was sent"
