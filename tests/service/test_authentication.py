@@ -105,7 +105,7 @@ async def test_a_customers_request_is_sent_as_its_session_said(
 ) -> None:
     made = await api("POST", "/embed/sessions", {"customerExternalId": "ada"})
     ada = house.caller_with(made.json["token"])
-    more = {"method": "PUT", "authentication": BASIC, "disableAfterSeconds": 3600}
+    more: dict[str, Any] = {"method": "PUT", "authentication": BASIC, "disableAfterSeconds": 3600}
     path = f"/destinations/{await destination(ada, receiver.url(), **more)}"
     shown = (await ada("GET", path)).json
     assert shown["authentication"] == BASIC | {"password": "***"}
