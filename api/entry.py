@@ -92,9 +92,10 @@ def _check(services: Services, route: Route, admission: Admission) -> None:
 
 def held_to(services: Services, admission: Admission | None) -> WorkspaceSettings | None:
     """Return what its workspace lets an embed session do; None for whoever is held to nothing."""
-    if admission is None or admission.credential.customer is None:
+    credential = None if admission is None else admission.credential
+    if credential is None or credential.customer is None:
         return None
-    return services.models.settings_of(admission.credential.workspace)
+    return services.models.settings_for(credential.workspace, credential.customer.account)
 
 
 def check_named(admission: Admission | None, name: object) -> None:

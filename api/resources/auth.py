@@ -20,6 +20,7 @@ async def context(call: Call) -> shapes.AuthContext:
     settings = models.settings_of(workspace.id)
     limits = None
     if customer is not None:
+        settings = models.settings_for(workspace.id, customer.account)
         limits = limits_of(call.services.plans.of(workspace.id), models.quotas_of(customer.account))
     return {
         "kind": word(credential.kind),

@@ -11,7 +11,7 @@ from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from api.shapes import Page
 from api.shapes.accounts import Customer, CustomerErasure, CustomerItem
 from engine.control.customers import MOST, CustomerDraft
-from engine.control.views import quotas_document
+from engine.control.views import permissions_document, quotas_document
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso, iso_or_none
@@ -62,6 +62,7 @@ async def view(call: Call, account: CustomerAccount) -> Customer:
         raise Refusal("not_found", "no such customer")
     return {
         **item_view(account),
+        "permissions": permissions_document(account.permissions),
         "erasure": _erasure_view(account.erasure),
         "limits": {
             "destinations": limits.destinations,
@@ -152,17 +153,21 @@ ROUTES = (
         path="/customers/{externalId}",
         name="putCustomer",
         client=Method("customers.put"),
-        summary="Set a customer's name and quotas",
-        description="They replace what was said before. They hold embed sessions of the customer, at "
-        "once here and within a second in other processes; the workspace's keys are held to the plan "
-        "alone.",
+        summary="Set a customer's name, quotas and permissions",
+        description="They replace what was said before. Quotas and permissions hold embed sessions of "
+        "the customer, at once here and within a second in other processes; the workspace's keys are "
+        "held to the plan alone.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,
         handler=put,
         body=CustomerDraft,
         refusals=(404, 409),
-        example={"name": "Acme Corp.", "quotas": {"destinations": 50, "rules": 500}},
+        example={
+            "name": "Acme Corp.",
+            "quotas": {"destinations": 50, "rules": 500},
+            "permissions": {"editHeaders": False},
+        },
     ),
     Route(
         method="DELETE",

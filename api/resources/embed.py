@@ -59,7 +59,7 @@ async def context(call: Call) -> EmbedContext:
     assert customer is not None
     assert expires_at is not None
     models, plan = call.services.models, call.services.plans.of(credential.workspace)
-    settings = models.settings_of(credential.workspace)
+    settings = models.settings_for(credential.workspace, customer.account)
     limits = limits_of(plan, models.quotas_of(customer.account))
     branding = branding_document(settings)
     return {

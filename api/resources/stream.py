@@ -111,13 +111,16 @@ async def stream(call: Call) -> Answer:
     query = call.query_as(StreamQuery)
     services, customer = call.services, call.customer
     topics = _topics(query.topics, own=customer is not None)
-    settings = services.models.settings_of(call.admitted.credential.workspace)
+    workspace = call.admitted.credential.workspace
+    settings = (
+        None if customer is None else services.models.settings_for(workspace, customer.account)
+    )
     audience = Audience(
         environment=call.number,
         account=None if customer is None else customer.account,
         customer=query.customer_external_id,
         destination=query.destination_id,
-        reveals=customer is None or settings.allows(Ability.VIEW_PAYLOADS),
+        reveals=settings is None or settings.allows(Ability.VIEW_PAYLOADS),
     )
     credential = call.admitted.credential
 

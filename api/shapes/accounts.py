@@ -5,7 +5,7 @@ from typing import Annotated
 from typing_extensions import TypedDict
 
 from api.shapes import PERMISSIONS, Abilities, Looks, ReturnUrl
-from engine.control.customers import QuotasDraft
+from engine.control.customers import PermissionsDraft, QuotasDraft
 from engine.control.views import QuotasDocument
 from engine.control.workspace_settings import SettingsDraft
 from engine.core.vocabulary import Environment
@@ -95,6 +95,7 @@ class CustomerItem(TypedDict):
 class Customer(CustomerItem):
     """A customer's account."""
 
+    permissions: Annotated[dict[str, bool | None], DocumentedAs(PermissionsDraft)]
     erasure: Annotated[CustomerErasure | None, told("Null where nobody asked for one.")]
     limits: CustomerLimits
     used: CustomerUse

@@ -88,9 +88,10 @@ class DestinationDeadLetters(Document):
 
 
 class ReplayFinished(Document):
-    """A replay job has ended."""
+    """A job has ended: a replay, or one that cancelled or retried what waits."""
 
     replay_job_id: Uuid
+    kind: Literal["REPLAY", "CANCEL", "RETRY"]
     status: Literal["COMPLETED", "FAILED", "CANCELLED"]
     destination_id: Uuid | None
     customer_account_id: Uuid | None

@@ -1,4 +1,4 @@
-"""Commands on customers' accounts (name, quotas), and the check that an account has room left."""
+"""Commands on customers' accounts (name, quotas, permissions), and the check that one has room left."""
 
 from typing import Annotated, Any
 
@@ -8,11 +8,11 @@ from pydantic import Field
 from engine.control.audit import Principal, differences
 from engine.control.commands import written
 from engine.control.ports import CustomerStore
-from engine.control.views import quotas_document
+from engine.control.views import permissions_document, quotas_document
 from engine.control.writer import ConfigurationWriter
 from engine.drafts import Document, Name, NullIs
 from engine.model.errors import Refusal
-from engine.model.quotas import CustomerAccount, CustomerTally, Quota, Quotas
+from engine.model.quotas import Ability, CustomerAccount, CustomerTally, Quota, Quotas
 from engine.model.read_models import Models
 from engine.plans.plans import Plans, limits_of
 
@@ -36,15 +36,39 @@ class QuotasDraft(Document):
     requests_per_minute: Rate | None = Field(None, description="Of all its sessions together.")
 
 
+class PermissionsDraft(Document):
+    """What sessions of one customer may do, by the names in the workspace's `customerMay`. A permission
+    that is null is that of the workspace."""
+
+    # one field for each Ability, by its name
+
+    create_destinations: bool | None = None
+    edit_destinations: bool | None = None
+    switch_destinations: bool | None = None
+    archive_destinations: bool | None = None
+    test_destinations: bool | None = None
+    edit_headers: bool | None = None
+    edit_delivery_options: bool | None = None
+    rotate_secrets: bool | None = None
+    manage_rules: bool | None = None
+    manage_transforms: bool | None = None
+    retry_deliveries: bool | None = None
+    discard_deliveries: bool | None = None
+    replay: bool | None = None
+    view_payloads: bool | None = None
+
+
 class CustomerDraft(Document):
-    """Name and quotas of a customer's account. A PUT replaces both: what is left out is reset."""
+    """Name, quotas and permissions of a customer's account. A PUT replaces them: what is left out is
+    reset."""
 
     name: Name | None = Field(None, description="For people; null: its customerExternalId serves.")
     quotas: Annotated[QuotasDraft, NullIs({})] = Field(default_factory=QuotasDraft)
+    permissions: Annotated[PermissionsDraft, NullIs({})] = Field(default_factory=PermissionsDraft)
 
 
 class CustomerCommands:
-    """Writes the names and quotas of all customers' accounts."""
+    """Writes what is said of all customers' accounts."""
 
     def __init__(self, store: CustomerStore, writer: ConfigurationWriter) -> None:
         self._store = store
@@ -60,8 +84,10 @@ class CustomerCommands:
     async def replace(
         self, actor: Principal, environment: int, external_id: str, draft: CustomerDraft
     ) -> CustomerAccount:
-        """Write the name and quotas of an account; return the present version. Raises Refusal 404."""
+        """Write what is said of an account; return the present version. Raises Refusal 404."""
         given = draft.quotas
+        own = draft.permissions.model_dump(by_alias=True)
+        permissions = {each: own[each.value] for each in Ability if own[each.value] is not None}
         quotas = Quotas(
             destinations=given.destinations,
             rules=given.rules,
@@ -71,11 +97,12 @@ class CustomerCommands:
 
         async def attempt() -> CustomerAccount | None:
             present = await self.get(environment, external_id)
-            if (present.name, present.quotas) == (draft.name, quotas):
-                return present
             following = structs.replace(
-                present, version=present.version + 1, name=draft.name, quotas=quotas
+                present, name=draft.name, quotas=quotas, permissions=permissions
             )
+            if following == present:
+                return present
+            following = structs.replace(following, version=present.version + 1)
             shown = differences(_audited(present), _audited(following))
             entry = self._writer.entry(actor, "customer.update", present.id, shown)
             if not await written(self._store.replace(following, self._writer.now_ms(), entry)):
@@ -87,7 +114,11 @@ class CustomerCommands:
 
 
 def _audited(account: CustomerAccount) -> dict[str, Any]:
-    return {"name": account.name, "quotas": quotas_document(account.quotas)}
+    return {
+        "name": account.name,
+        "quotas": quotas_document(account.quotas),
+        "permissions": permissions_document(account.permissions),
+    }
 
 
 class QuotaCheck:

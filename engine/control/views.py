@@ -1,5 +1,6 @@
 """Views of configuration: the part that callers write, as JSON objects with secrets masked."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -12,7 +13,7 @@ from engine.model import authentication
 from engine.model.authentication import AuthenticationDraft
 from engine.model.configuration import DestinationRecord
 from engine.model.headers import shown
-from engine.model.quotas import Quotas
+from engine.model.quotas import Ability, Quotas
 from engine.model.read_models import RuleModel
 from engine.model.words import Word, word
 
@@ -141,6 +142,11 @@ def quotas_document(quotas: Quotas) -> QuotasDocument:
         "transforms": quotas.transforms,
         "requestsPerMinute": quotas.requests_per_minute,
     }
+
+
+def permissions_document(permissions: Mapping[Ability, bool]) -> dict[str, bool | None]:
+    """Return a customer's own permissions as callers see them; null is the workspace's."""
+    return {ability.value: permissions.get(ability) for ability in Ability}
 
 
 def _number(value: float | None) -> float | None:

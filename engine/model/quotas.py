@@ -3,10 +3,11 @@
 A quota limits embed sessions. The plan limits the workspace's own keys, for whichever customer they act.
 """
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 
 class Quota(Enum):
@@ -24,6 +25,25 @@ class Quotas(Struct, frozen=True, kw_only=True):
     rules: int | None = None
     transforms: int | None = None
     requests_per_minute: int | None = None
+
+
+class Ability(Enum):
+    """An action that customers may take on their own things, unless the workspace denies it."""
+
+    CREATE_DESTINATIONS = "createDestinations"
+    EDIT_DESTINATIONS = "editDestinations"
+    SWITCH_DESTINATIONS = "switchDestinations"
+    ARCHIVE_DESTINATIONS = "archiveDestinations"
+    TEST_DESTINATIONS = "testDestinations"
+    EDIT_HEADERS = "editHeaders"
+    EDIT_DELIVERY_OPTIONS = "editDeliveryOptions"
+    ROTATE_SECRETS = "rotateSecrets"
+    MANAGE_RULES = "manageRules"
+    MANAGE_TRANSFORMS = "manageTransforms"
+    RETRY_DELIVERIES = "retryDeliveries"
+    DISCARD_DELIVERIES = "discardDeliveries"
+    REPLAY = "replay"
+    VIEW_PAYLOADS = "viewPayloads"
 
 
 class Erasure(Struct, frozen=True):
@@ -44,6 +64,7 @@ class CustomerAccount(Struct, frozen=True, kw_only=True):
     version: int = 0
     name: str | None = None
     quotas: Quotas = Quotas()
+    permissions: Mapping[Ability, bool] = {}  # its own, in the place of the workspace's
     erasure: Erasure | None = None
 
 
@@ -70,25 +91,6 @@ class CustomerTally(Struct, frozen=True):
     tally: int
 
 
-class Ability(Enum):
-    """An action that customers may take on their own things, unless the workspace denies it."""
-
-    CREATE_DESTINATIONS = "createDestinations"
-    EDIT_DESTINATIONS = "editDestinations"
-    SWITCH_DESTINATIONS = "switchDestinations"
-    ARCHIVE_DESTINATIONS = "archiveDestinations"
-    TEST_DESTINATIONS = "testDestinations"
-    EDIT_HEADERS = "editHeaders"
-    EDIT_DELIVERY_OPTIONS = "editDeliveryOptions"
-    ROTATE_SECRETS = "rotateSecrets"
-    MANAGE_RULES = "manageRules"
-    MANAGE_TRANSFORMS = "manageTransforms"
-    RETRY_DELIVERIES = "retryDeliveries"
-    DISCARD_DELIVERIES = "discardDeliveries"
-    REPLAY = "replay"
-    VIEW_PAYLOADS = "viewPayloads"
-
-
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     """One version of a workspace's settings. Version 0 holds until one is written."""
 
@@ -103,3 +105,12 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     def allows(self, ability: Ability) -> bool:
         """Return True if customers have an ability."""
         return ability not in self.denied
+
+    def for_customer(self, permissions: Mapping[Ability, bool]) -> "WorkspaceSettings":
+        """Return the settings that hold for a customer with permissions of its own."""
+        if not permissions:
+            return self
+        denied = frozenset(
+            each for each in Ability if not permissions.get(each, each not in self.denied)
+        )
+        return structs.replace(self, denied=denied)

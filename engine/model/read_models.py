@@ -146,12 +146,17 @@ class Models:
         """Return a workspace's settings, the default ones where it has written none."""
         return self._settings.get(workspace) or WorkspaceSettings(workspace=workspace)
 
+    def settings_for(self, workspace: str, account: str) -> WorkspaceSettings:
+        """Return a workspace's settings as they hold for one customer's account."""
+        settings, known = self.settings_of(workspace), self._customers.get(account)
+        return settings if known is None else settings.for_customer(known.permissions)
+
     def is_listed(self, origin: bytes) -> bool:
         """Return True if any workspace lists an origin."""
         return origin in self._listed
 
     def put_customer(self, account: CustomerAccount) -> None:
-        """Add or replace name and quotas of an account; an older version is ignored."""
+        """Add or replace what is said of an account; an older version is ignored."""
         present = self._customers.get(account.id)
         if present is None or present.version < account.version:
             self._customers[account.id] = account

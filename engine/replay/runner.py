@@ -293,7 +293,7 @@ class ReplayRunner:
             "replay.finished", job=job.id, kind=job.kind.name, status=job.status.name,
             enqueued=job.enqueued,
         )  # fmt: skip
-        if not job.dry_run and not job.orders:
+        if not job.dry_run:
             self._announce(
                 job.environment, "angarium.replay.finished", finished_payload(job), job.customer
             )

@@ -109,6 +109,7 @@ def finished_payload(job: ReplayJob) -> dict[str, Any]:
     """Return the payload of the announcement that a job has ended."""
     return {
         "replayJobId": job.id,
+        "kind": job.kind.name,
         "status": job.status.name,
         "destinationId": job.selection.destination,
         "customerAccountId": job.selection.account,

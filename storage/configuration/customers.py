@@ -5,7 +5,14 @@ import json
 from asyncpg import Record
 
 from engine.model.configuration import AuditEntry
-from engine.model.quotas import CustomerAccount, CustomerTally, Erasure, Quotas, Used
+from engine.model.quotas import (
+    Ability,
+    CustomerAccount,
+    CustomerTally,
+    Erasure,
+    Quotas,
+    Used,
+)
 from storage.audit.log import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
@@ -112,6 +119,7 @@ class Customers:
             "rules": quotas.rules,
             "transforms": quotas.transforms,
             "requestsPerMinute": quotas.requests_per_minute,
+            "permissions": {each.value: may for each, may in account.permissions.items()},
         }
         rows = await write(
             self._pool,
@@ -152,6 +160,7 @@ def customer_account(row: Record) -> CustomerAccount:
             transforms=said.get("transforms"),
             requests_per_minute=said.get("requestsPerMinute"),
         ),
+        permissions={Ability(name): may for name, may in said.get("permissions", {}).items()},
     )
 
 

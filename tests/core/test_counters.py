@@ -122,6 +122,35 @@ def test_health_in_a_word(
     assert state_of(a_destination(status=status), circuit, rate, waiting) is state
 
 
+def test_a_slow_answer_moves_no_median() -> None:
+    counters = Counters()
+    for number in range(100):
+        counters.succeeded(612 if number % 25 == 0 else 500 + number % 5, NOW)
+    counters.succeeded(900, NOW)
+    p50, p95, p99 = counters.percentiles_ms(NOW, (0.5, 0.95, 0.99))
+    assert p50 is not None
+    assert p95 is not None
+    assert p99 is not None
+    assert 500 <= p50 <= 505
+    assert p50 <= p95 <= p99 <= 900
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_percentiles_of_any_durations_rise_within_their_bounds(seed: int) -> None:
+    chance, counters = random.Random(seed), Counters()
+    durations = [int(chance.lognormvariate(5, chance.choice((0.01, 0.3, 2)))) for _ in range(200)]
+    for each in durations:
+        counters.succeeded(each, NOW)
+    found = [
+        each
+        for each in counters.percentiles_ms(NOW, (0.1, 0.5, 0.9, 0.95, 0.99))
+        if each is not None
+    ]
+    assert len(found) == 5
+    assert found == sorted(found)
+    assert min(durations) <= found[0] <= found[-1] <= max(durations)
+
+
 def test_percentiles_lie_within_what_was_measured() -> None:
     counters = Counters()
     for number in range(20):

@@ -52,7 +52,10 @@ async def test_a_job_cancels_all_that_wait_and_has_an_end(
     options = {"delivery": {"retrySchedule": [3600], "ordering": "STRICT"}}
     other, _ = await waiting(house, api, receiver, 1)
     target, ids = await waiting(house, api, receiver, 5, **options)
+    await destination(api, receiver.url("/ops"), ["angarium.replay.finished"])
     job = await ended(house, api, "cancel", {"destinationId": target})
+    (told,) = await receiver.reaches(1, "/ops")
+    assert told.json["data"].items() >= {"replayJobId": job["id"], "kind": "CANCEL"}.items()
     assert (job["kind"], job["mode"], job["status"]) == ("CANCEL", None, "COMPLETED")
     assert (job["total"], job["enqueued"], job["skipped"]) == (5, 5, 0)
     for identifier in ids:

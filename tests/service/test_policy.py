@@ -9,6 +9,7 @@ import pytest
 
 from api.routes import Embed, Route
 from api.table import ROUTES, openapi_json
+from engine.control.customers import PermissionsDraft
 from engine.model.configuration import Tenant
 from engine.model.quotas import Ability
 from storage.database.bridge import Bridge
@@ -311,3 +312,34 @@ async def test_a_plan_without_scripts_offers_none(bridge: Bridge) -> None:
             "transforms": 0,
             "retentionDays": 7,
         }
+
+
+async def test_one_customers_permissions_stand_in_the_place_of_the_workspaces(
+    house: ServiceHouse, api: Caller
+) -> None:
+    ada, bob = await browser_of(house, api), await browser_of(house, api, "bob")
+    await let(api, editHeaders=False)
+    own = {"editHeaders": True, "createDestinations": False, "replay": None}
+    put = await api("PUT", "/customers/ada", {"permissions": own})
+    assert put.json["permissions"] == dict.fromkeys(put.json["permissions"]) | own
+    assert put.json["permissions"].keys() == {ability.value for ability in Ability}
+    assert (await ada("POST", "/destinations", HOOK)).status == 403
+    with_headers = {**HOOK, "headers": {"X-A": "1"}}
+    assert (await bob("POST", "/destinations", with_headers)).status == 403
+    for path in ("/embed/context", "/auth/context"):
+        shown = (await ada("GET", path)).json["permissions"]
+        assert (shown["editHeaders"], shown["createDestinations"]) == (True, False)
+        assert (await bob("GET", path)).json["permissions"]["createDestinations"] is True
+    (entry, *_) = (await api("GET", "/audit-logs?objectType=customer")).json["items"]
+    assert entry["changes"]["permissions"]["to"]["editHeaders"] is True
+    assert (await api("PUT", "/customers/ada", {})).status == 200
+    assert (await ada("POST", "/destinations", HOOK)).status == 201
+    assert (await ada("POST", "/destinations", with_headers)).status == 403
+    for wrong in ({"everything": True}, {"replay": "no"}):
+        refused = await api("PUT", "/customers/ada", {"permissions": wrong})
+        assert (refused.status, refused.paths) == (400, [f"permissions.{next(iter(wrong))}"])
+
+
+def test_customers_have_each_ability_of_their_own() -> None:
+    names = {field.alias for field in PermissionsDraft.model_fields.values()}
+    assert names == {ability.value for ability in Ability}

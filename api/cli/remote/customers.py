@@ -7,6 +7,7 @@ import click
 from api.cli.remote.made.customers import PLAIN
 from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
+from api.cli.remote.workspace import permissions_of
 from api.cli.suggestions import CommandGroup
 
 _COUNT = click.IntRange(min=0)
@@ -29,9 +30,16 @@ add_plain(command, PLAIN)
 @click.option(
     "--requests", type=click.IntRange(min=1), help="Requests a minute of all its sessions."
 )
+@click.option(
+    "--allow", "allowed", multiple=True, metavar="ABILITY",
+    help="Let its sessions do it, whatever `customerMay` of the workspace says; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--deny", "denied", multiple=True, metavar="ABILITY", help="Do not let them; may be repeated."
+)
 @over_http
 def set_(session: Session, customer: str, **given: Any) -> None:
-    """Set name and quotas, whole: what is not given is as the plan has it."""
+    """Set name, quotas and permissions, whole: what is not given is as plan and workspace have it."""
     with session.client() as client:
         session.output.one(
             client.customers.put(
@@ -43,5 +51,6 @@ def set_(session: Session, customer: str, **given: Any) -> None:
                     "transforms": given["transforms"],
                     "requestsPerMinute": given["requests"],
                 },
+                permissions=permissions_of(given["allowed"], given["denied"]),
             )
         )

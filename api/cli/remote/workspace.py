@@ -1,5 +1,6 @@
 """`angarium workspace`: how customers' portals look, whence they call, and what customers may do."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -58,6 +59,16 @@ def set_(session: Session, **given: Any) -> None:
         session.output.one(client.workspace.update(change))
 
 
+def permissions_of(allowed: Iterable[str], denied: Iterable[str]) -> dict[str, bool]:
+    """Return abilities by name, from `--allow` and `--deny`."""
+    both = set(allowed) & set(denied)
+    if both:
+        raise click.UsageError(
+            f"--allow and --deny contradict each other: {', '.join(sorted(both))}"
+        )
+    return dict.fromkeys(allowed, True) | dict.fromkeys(denied, False)
+
+
 def change_of(given: dict[str, Any]) -> Any:
     """Return the API's body of flags; what was not given is absent."""
     body = dict(given["data"] or {})
@@ -71,12 +82,7 @@ def change_of(given: dict[str, Any]) -> Any:
         raise click.UsageError("--origin and --no-origins contradict each other")
     if given["origins"] or given["no_origins"]:
         body["allowedOrigins"] = list(given["origins"])
-    both = set(given["allowed"]) & set(given["denied"])
-    if both:
-        raise click.UsageError(
-            f"--allow and --deny contradict each other: {', '.join(sorted(both))}"
-        )
-    may = dict.fromkeys(given["allowed"], True) | dict.fromkeys(given["denied"], False)
+    may = permissions_of(given["allowed"], given["denied"])
     if may:
         body["customerMay"] = {**(body.get("customerMay") or {}), **may}
     return body

@@ -874,9 +874,9 @@ export class CustomersResource extends Resource {
   }
 
   /**
-   * Set a customer's name and quotas. They replace what was said before. They hold embed sessions
-   * of the customer, at once here and within a second in other processes; the workspace's keys are
-   * held to the plan alone.
+   * Set a customer's name, quotas and permissions. They replace what was said before. Quotas and
+   * permissions hold embed sessions of the customer, at once here and within a second in other
+   * processes; the workspace's keys are held to the plan alone.
    */
   put(externalId: string, body: CustomerDraft, options?: CallOptions): Promise<Customer> {
     return this.call({ method: "PUT", path: this.at("customers", externalId), body }, options);

@@ -367,17 +367,22 @@ export interface Customer {
   quotas: QuotasDraft;
   /** When something first named the customer. */
   createdAt: string;
+  permissions: PermissionsDraft;
   /** Null where nobody asked for one. */
   erasure: CustomerErasure | null;
   limits: CustomerLimits;
   used: CustomerUse;
 }
 
-/** Name and quotas of a customer's account. A PUT replaces both: what is left out is reset. */
+/**
+ * Name, quotas and permissions of a customer's account. A PUT replaces them: what is left out is
+ * reset.
+ */
 export interface CustomerDraft {
   /** For people; null: its customerExternalId serves. */
   name?: string | null;
   quotas?: QuotasDraft | null;
+  permissions?: PermissionsDraft | null;
 }
 
 /** The last request to erase a customer's contents. */
@@ -1477,6 +1482,27 @@ export interface OutcomeCounts {
   failed: number;
   retried: number;
   deadLettered: number;
+}
+
+/**
+ * What sessions of one customer may do, by the names in the workspace's `customerMay`. A permission
+ * that is null is that of the workspace.
+ */
+export interface PermissionsDraft {
+  createDestinations?: boolean | null;
+  editDestinations?: boolean | null;
+  switchDestinations?: boolean | null;
+  archiveDestinations?: boolean | null;
+  testDestinations?: boolean | null;
+  editHeaders?: boolean | null;
+  editDeliveryOptions?: boolean | null;
+  rotateSecrets?: boolean | null;
+  manageRules?: boolean | null;
+  manageTransforms?: boolean | null;
+  retryDeliveries?: boolean | null;
+  discardDeliveries?: boolean | null;
+  replay?: boolean | null;
+  viewPayloads?: boolean | null;
 }
 
 /** A destination that the event would go to. */

@@ -38,7 +38,7 @@ function Quotas({ customer, changed }) {
       const quotas = Object.fromEntries(limits().map(([name]) => [name, draft[name] ? Number(draft[name]) : null]));
       changed(
         await api.call("PUT", `/customers/${encodeURIComponent(customer.customerExternalId)}`, {
-          body: { name: draft.name || null, quotas },
+          body: { name: draft.name || null, quotas, permissions: customer.permissions },
         }),
       );
       say(t("Saved."));

@@ -17,6 +17,7 @@ from angarium.shapes.customers import (
     CustomerItem,
     CustomerLimits,
     CustomerUse,
+    PermissionsDraft,
     QuotasDraft,
 )
 from angarium.shapes.deliveries import (
@@ -253,6 +254,7 @@ __all__ = [
     "OriginKind",
     "OutcomeCounts",
     "Page",
+    "PermissionsDraft",
     "PreviewDestination",
     "PreviewDraft",
     "PreviewInput",

@@ -32,6 +32,27 @@ class CustomerUse(TypedDict):
     transforms: int
 
 
+class PermissionsDraft(TypedDict, total=False):
+    """What sessions of one customer may do, by the names in the workspace's `customerMay`. A
+    permission that is null is that of the workspace.
+    """
+
+    createDestinations: bool | None
+    editDestinations: bool | None
+    switchDestinations: bool | None
+    archiveDestinations: bool | None
+    testDestinations: bool | None
+    editHeaders: bool | None
+    editDeliveryOptions: bool | None
+    rotateSecrets: bool | None
+    manageRules: bool | None
+    manageTransforms: bool | None
+    retryDeliveries: bool | None
+    discardDeliveries: bool | None
+    replay: bool | None
+    viewPayloads: bool | None
+
+
 class QuotasDraft(TypedDict, total=False):
     """Quotas of one account. A quota that is null is that of the workspace's plan."""
 
@@ -54,6 +75,7 @@ class Customer(TypedDict):
     quotas: QuotasDraft
     # When something first named the customer.
     createdAt: str
+    permissions: PermissionsDraft
     # Null where nobody asked for one.
     erasure: CustomerErasure | None
     limits: CustomerLimits
@@ -61,11 +83,14 @@ class Customer(TypedDict):
 
 
 class CustomerDraft(TypedDict, total=False):
-    """Name and quotas of a customer's account. A PUT replaces both: what is left out is reset."""
+    """Name, quotas and permissions of a customer's account. A PUT replaces them: what is left
+    out is reset.
+    """
 
     # For people; null: its customerExternalId serves.
     name: str | None
     quotas: QuotasDraft | None
+    permissions: PermissionsDraft | None
 
 
 class CustomerItem(TypedDict):

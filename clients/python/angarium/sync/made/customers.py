@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from angarium.calls import PAGE, Call, at, body_of, query_of
 from angarium.filters import CustomerFilter
-from angarium.shapes import Customer, CustomerItem, Page, QuotasDraft
+from angarium.shapes import Customer, CustomerItem, Page, PermissionsDraft, QuotasDraft
 from angarium.sync.resource import Resource, follow_pages
 
 
@@ -49,16 +49,19 @@ class Customers(Resource):
         *,
         name: str | None = None,
         quotas: QuotasDraft | Mapping[str, Any] | None = None,
+        permissions: PermissionsDraft | Mapping[str, Any] | None = None,
     ) -> Customer:
-        """Set a customer's name and quotas.
+        """Set a customer's name, quotas and permissions.
 
-        They replace what was said before. They hold embed sessions of the customer, at once
-        here and within a second in other processes; the workspace's keys are held to the plan
-        alone.
+        They replace what was said before. Quotas and permissions hold embed sessions of the
+        customer, at once here and within a second in other processes; the workspace's keys
+        are held to the plan alone.
         """
         return self._send(
             Call(
-                "PUT", at("customers", external_id), body=body_of({"name": name, "quotas": quotas})
+                "PUT",
+                at("customers", external_id),
+                body=body_of({"name": name, "quotas": quotas, "permissions": permissions}),
             )
         )
 
