@@ -10,8 +10,8 @@ import trio
 from api import logs
 from api.cli.failures import known_failure
 from api.composition import Server
-from api.composition.process_limits import forbid_core_dumps
 from api.composition.serving import read_declared, secret_box
+from api.core_dumps import forbid_core_dumps
 from engine.settings import Settings
 from storage.database.bridge import open_bridge
 from storage.embedded.server import EmbeddedServer

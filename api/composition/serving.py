@@ -11,8 +11,8 @@ import trio
 from api.cli.failures import EXIT_FAILED, ListenError, known_failure
 from api.composition import Server
 from api.composition.foundation import WorkerNode
-from api.composition.process_limits import forbid_core_dumps
 from api.composition.workers import EXIT_LOST, Workers
+from api.core_dumps import forbid_core_dumps
 from api.door.listener import see_that_free
 from api.door.tls import Certificate, server_context
 from engine.files.ports import BlobsAwayError

@@ -3,7 +3,8 @@
 Families are written one by one, and others have their turn between two of them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -21,6 +22,7 @@ from prometheus_client.registry import Collector
 from api.metrics.declared import METRICS
 from api.metrics.reading import Labels, Metric, buckets_of
 from api.metrics.scrape import Scrape
+from engine.runtime.slices import worked_off
 
 if TYPE_CHECKING:
     from api.composition import Server
@@ -58,7 +60,7 @@ class Exposition:
             scrape = Scrape(self._server, self._named)
             await scrape.take()
             for metric in METRICS:
-                parts.append(write(_One(family_of(metric, scrape))))
+                parts.append(write(_One(await worked_off(partial(_sliced, metric, scrape)))))
                 await trio.lowlevel.checkpoint()
             parts += (
                 write(_One(family)) for collector in self._process for family in collector.collect()
@@ -66,6 +68,11 @@ class Exposition:
         if not parts[0].endswith(END):
             return b"".join(parts), content_type
         return b"".join(part.removesuffix(END) for part in parts) + END, content_type
+
+
+def _sliced(metric: Metric, scrape: Scrape, pause: Callable[[], None]) -> Family:
+    scrape.pause = pause
+    return family_of(metric, scrape)
 
 
 def family_of(metric: Metric, scrape: Scrape) -> Family:

@@ -6,7 +6,7 @@ destinations. All other environments are one, `others`.
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from engine.core.health import CircuitState, HealthState
 from engine.core.vocabulary import Environment
 from engine.model.words import word
 from engine.recording.measures import Measured
+from engine.runtime.slices import no_pause
 
 if TYPE_CHECKING:
     from api.composition import Server
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 # Environments with labels of their own: with a dozen series each some 6,000 lines, 0.5 MB a scrape.
 ENVIRONMENTS = 500
 BUSIEST = 50  # destinations with labels of their own: more than a person looks at
-AT_ONCE = 500  # destinations between two checkpoints, about half a millisecond
+AT_ONCE = 500  # destinations or environments between two checkpoints, about half a millisecond
 NAME_CHARACTERS = 64  # of a destination's name in its label; the id is beside it
 
 
@@ -49,6 +50,7 @@ class Scrape:
         self.pending: list[Sample] = []
         self.in_flight: list[Sample] = []
         self.busiest: list[Busy] = []
+        self.pause: Callable[[], None] = no_pause  # of whoever reads samples in slices
         self._named = named
 
     async def take(self) -> None:
@@ -77,8 +79,10 @@ class Scrape:
     def by_environment(self, values: Iterable[tuple[int, Labels, int]]) -> Iterable[Sample]:
         """Return counts of environments, each with more labels, by all of their labels."""
         found: Counter[Labels] = Counter()
-        for number, more, count in values:
+        for index, (number, more, count) in enumerate(values, 1):
             found[*self._labels(number), *more] += count
+            if index % AT_ONCE == 0:
+                self.pause()
         return found.items()
 
     def _labels(self, number: int) -> Labels:

@@ -1,6 +1,8 @@
 """Counts of what an environment holds now: what waits, what is dead, and what is switched off."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator
+
+import trio
 
 from api.call import Call
 from api.queries import Query
@@ -13,6 +15,7 @@ from engine.log.observability import CounterSums, DestinationTotals
 from engine.model.instants import iso
 from engine.model.words import Word
 
+AT_ONCE = 1_000  # destinations looked at between two yields: about a millisecond
 MOST = 10_000  # deliveries counted in one kind of trouble: some 2 ms
 
 
@@ -22,15 +25,22 @@ class CountsQuery(Query):
     environment: Word[Environment] | None = None
 
 
-def own_destinations(call: Call) -> Iterable[Destination]:
-    """Return the destinations that exist for the caller and are not archived."""
+async def destinations_in_slices(call: Call) -> AsyncIterator[Destination]:
+    """Yield all destinations of the environment. Other tasks have their turn in between."""
+    for number, each in enumerate(call.services.models.destinations_of(call.number), 1):
+        yield each
+        if number % AT_ONCE == 0:
+            await trio.lowlevel.checkpoint()
+
+
+async def own_destinations(call: Call) -> AsyncIterator[Destination]:
+    """Yield the destinations that exist for the caller and are not archived, in slices."""
     account = None if call.customer is None else call.customer.account
-    return (
-        each
-        for each in call.services.models.destinations_of(call.number)
-        if each.status is not DestinationStatus.ARCHIVED
-        and (account is None or each.customer_account == account)
-    )
+    async for each in destinations_in_slices(call):
+        if each.status is not DestinationStatus.ARCHIVED and (
+            account is None or each.customer_account == account
+        ):
+            yield each
 
 
 async def counts(call: Call) -> Counts:
@@ -39,7 +49,7 @@ async def counts(call: Call) -> Counts:
     services = call.services
     survey = await services.surveys.of(call.number)
     pending = in_flight = circuits = disabled = 0
-    for each in own_destinations(call):
+    async for each in own_destinations(call):
         disabled += each.status is DestinationStatus.DISABLED
         standing = survey.get(each.id)
         if standing is not None:

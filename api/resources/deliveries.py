@@ -9,6 +9,7 @@ from api import shapes
 from api.call import Call
 from api.pages import PAGE_BYTES, cursor_of, fitting, ordinal, page, position, searched_page
 from api.queries import DeliveryQuery, ListQuery, PageQuery, all_of, any_of
+from api.resources.counts import destinations_in_slices
 from api.resources.destinations import required
 from api.resources.events import counted, seen_customers
 from api.resources.events import detail_view as event_view
@@ -185,7 +186,7 @@ async def _page(
     below = position(listing_name, call.number, cursor)
     which = await own(call, which)
     found = DeliveryPage([], None)
-    for each in _stored(call, which, statuses):
+    for each in await _stored(call, which, statuses):
         rows = await call.services.delivery_log.deliveries(call.number, each, below, limit)
         found = found.merged(rows, limit)
     sent = flying(call, found.items)
@@ -199,7 +200,7 @@ async def _page(
     return searched_page(items, listing_name, call.number, found.below, limit)
 
 
-def _stored(
+async def _stored(
     call: Call, which: DeliveryFilter, statuses: tuple[DeliveryStatus, ...] | None
 ) -> list[DeliveryFilter]:
     """Return a filter as rows have it, for each list that its statuses are found in: no row says that a
@@ -209,7 +210,7 @@ def _stored(
     filters = []
     rest = tuple(each for each in statuses if each is not DeliveryStatus.DELIVERING)
     if rest:
-        held = _held(call, which) if any(each in UNSETTLED for each in rest) else ()
+        held = await _held(call, which) if any(each in UNSETTLED for each in rest) else ()
         filters.append(msgspec.structs.replace(which, statuses=rest, held=held))
     if len(rest) < len(statuses):
         flying_now = tuple(call.services.directory.in_flight(call.number))
@@ -239,14 +240,16 @@ def _is_held(call: Call, destination: str) -> bool:
     return config is not None and config.status is DestinationStatus.DISABLED
 
 
-def _held(call: Call, which: DeliveryFilter) -> tuple[str, ...]:
+async def _held(call: Call, which: DeliveryFilter) -> tuple[str, ...]:
     """Return the destinations of a filter that are DISABLED."""
     if which.destinations is not None:
         return tuple(each for each in which.destinations if _is_held(call, each))
     return tuple(
-        each.id
-        for each in call.services.models.destinations_of(call.number)
-        if each.status is DestinationStatus.DISABLED
+        [
+            each.id
+            async for each in destinations_in_slices(call)
+            if each.status is DestinationStatus.DISABLED
+        ]
     )
 
 

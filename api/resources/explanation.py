@@ -3,6 +3,7 @@
 from functools import partial
 
 from api.call import Call
+from api.pages import views_of
 from api.resources import deliveries, events, preview
 from api.routes import READ, Command, Embed, Method, Route
 from api.shapes.rules import EventExplanation, ExplainedRule, RecordedDelivery
@@ -29,12 +30,12 @@ async def explain(call: Call) -> EventExplanation:
     recorded, at_least = await _recorded(call, event.id)
     to = {each["destinationId"]: each["deliveryId"] for each in recorded}
     accepted_ms = created_at_ms(event.id)
-    shown = preview.view(event, found)
+    shown = await preview.view(event, found)
     judged = found.judgements[: len(shown["rules"])]
     return {
         "eventId": event.id,
         **shown,
-        "rules": [_rule(judgement, to, accepted_ms) for judgement in judged],
+        "rules": await views_of(lambda each: _rule(each, to, accepted_ms), judged),
         "recorded": recorded,
         "atLeast": at_least,
     }
@@ -54,7 +55,7 @@ async def _recorded(call: Call, event: str) -> tuple[list[RecordedDelivery], boo
     which = await deliveries.own(call, which)
     found = await call.services.delivery_log.deliveries(call.number, which, None, MOST)
     sent = deliveries.flying(call, found.items)
-    items = [deliveries.item_view(call, entry, sent) for entry in found.items]
+    items = await views_of(lambda entry: deliveries.item_view(call, entry, sent), found.items)
     recorded: list[RecordedDelivery] = [
         {"deliveryId": each["id"], "destinationId": each["destinationId"], "status": each["status"]}
         for each in items

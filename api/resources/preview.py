@@ -8,7 +8,7 @@ from msgspec import UNSET
 from pydantic import Field
 
 from api.call import Call
-from api.pages import PAGE_BYTES, fitting
+from api.pages import PAGE_BYTES, fitting, views_of
 from api.resources.ingestion import EventInput
 from api.routes import READ, Embed, Method, Route
 from api.shapes.rules import PreviewDestination, PreviewRule, RulePreview
@@ -52,7 +52,7 @@ async def show(call: Call) -> RulePreview:
     work = partial(preview, call.services.models, event, call.customer, trial)
     account = None if call.customer is None else call.customer.account
     found = await call.services.judge.work(call.number, len(event.payload), work, account)
-    return view(event, found)
+    return await view(event, found)
 
 
 def event_of(call: Call) -> Event:
@@ -108,10 +108,10 @@ def _trial(call: Call) -> RuleModel | None:
     )
 
 
-def view(event: Event, found: Preview) -> RulePreview:
+async def view(event: Event, found: Preview) -> RulePreview:
     """Return a preview as callers see it."""
     refusal = found.refusal
-    rules = [rule_view(each) for each in found.judgements]
+    rules = await views_of(rule_view, found.judgements)
     shown = rules[: fitting(rules, PAGE_BYTES)]
     return {
         "eventType": event.type,
@@ -124,7 +124,7 @@ def view(event: Event, found: Preview) -> RulePreview:
             "message": refusal.message,
             "details": [{"path": each.path, "message": each.message} for each in refusal.details],
         },
-        "destinations": [_destination(each) for each in found.reached],
+        "destinations": await views_of(_destination, found.reached),
         "rules": shown,
         "otherRules": found.others,
         "omittedRules": found.omitted + len(rules) - len(shown),

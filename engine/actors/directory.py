@@ -74,6 +74,8 @@ class Directory:
         self._store = store
         self._passivate_after_s = settings.passivate_after
         self.actors: dict[str, DestinationActor] = {}  # others only look
+        # The same for whoever goes over all: a look-up there costs an arrival 0.3 us more.
+        self._swept: SplitTable[DestinationActor] = SplitTable()
         self._dormant: dict[str, Dormant] = {}
         # The ids of both by environment, for reports: one tenant's must not cost what all have.
         self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
@@ -192,6 +194,7 @@ class Directory:
 
     def _add(self, actor: DestinationActor) -> DestinationActor:
         self.actors[actor.id] = actor
+        self._swept.put(actor.id, actor)
         self._forgettable.pop(actor.id, None)  # its row stays until it leaves: work can arrive
         self._known[actor.environment].put(actor.id, None)
         self._activations += 1
@@ -256,7 +259,7 @@ class Directory:
     async def passivate_idle(self) -> None:
         """Let actors leave that have done nothing for long enough."""
         before = self._now() - self._passivate_after_s
-        for number, actor in enumerate(list(self.actors.values()), 1):
+        for number, actor in enumerate(self._swept.values(), 1):
             rests = actor.state is ActorState.RUNNING and not actor.in_flight
             if rests and actor.last_active <= before:
                 actor.retire()
@@ -267,6 +270,7 @@ class Directory:
         # First: if it raises, the destination still has one actor.
         self._context.sender.forget(actor.id)
         del self.actors[actor.id]
+        self._swept.pop(actor.id)
         self._passivations += 1
         if not departure.clean:
             dormant = Dormant(
@@ -342,9 +346,12 @@ class Directory:
         self.attempts.halted = True
         with trio.move_on_at(deadline) as scope:
             await self.attempts.wait_none()
-        for actor in self.actors.values():
-            actor.flush()
         with trio.move_on_after(FLUSH_S):
+            for number, actor in enumerate(self._swept.values(), 1):
+                if self.actors.get(actor.id) is actor:  # else it has left meanwhile
+                    actor.flush()
+                if number % RETIRE_AT_ONCE == 0:
+                    await trio.lowlevel.checkpoint()
             await self.dispatcher.wait_idle()
         return not scope.cancelled_caught
 

@@ -7,9 +7,12 @@ written, a minute at the most.
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+import trio
+
 from engine.ports.outage import Outage
 
 FLUSH_S = 5.0  # how soon another process, or the command line, sees that a key is used
+AT_ONCE = 1_000  # keys of one statement: about a millisecond
 AGAIN_S = 60.0  # a key in use is written once in so long
 
 
@@ -45,15 +48,19 @@ class LastUse:
         await Outage("the last use of keys").every(FLUSH_S, self.flush)
 
     async def flush(self) -> None:
-        """Write the uses that are due, in one statement. Raises StoreError; they stay due."""
-        now = self._now()
-        due = {key: at for key, at in self.seen.items() if self._is_due(key, at, now)}
-        if due:
-            await self._store.used({key: int(at * 1000) for key, at in due.items()})
-            self._written |= {key: (at, now) for key, at in due.items()}
-        for key, (at, since) in list(self._written.items()):
-            if self.seen[key] == at and now - since >= AGAIN_S:
-                del self.seen[key], self._written[key]  # the row says it all
+        """Write the uses that are due, some in each statement. Raises StoreError; they stay due."""
+        now, keys = self._now(), list(self.seen)
+        for start in range(0, len(keys), AT_ONCE):
+            part = keys[start : start + AT_ONCE]
+            due = {key: at for key in part if self._is_due(key, at := self.seen[key], now)}
+            if due:
+                await self._store.used({key: int(at * 1000) for key, at in due.items()})
+                self._written |= {key: (at, now) for key, at in due.items()}
+            for key in part:
+                at, since = self._written[key]
+                if self.seen[key] == at and now - since >= AGAIN_S:
+                    del self.seen[key], self._written[key]  # the row says it all
+            await trio.lowlevel.checkpoint()
 
     def _is_due(self, key: str, at: float, now: float) -> bool:
         written = self._written.get(key)

@@ -3,7 +3,7 @@
 The loader takes the same turn as commands, so that read models follow the order of commits.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
 from time import perf_counter
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from engine.model.documents import is_uuid
 
 log = structlog.get_logger("angarium.control")
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 # How long rows may hold the loop at a time. By time and not by number: a destination of a template costs
 # what twenty others do, since its configuration is checked and its address made.
 SLICE_S = 0.002
@@ -62,15 +63,16 @@ class Loader:
             await breaks.between(projection.key, configuration.keys)
             await breaks.between(projection.destination, configuration.destinations)
             await breaks.between(projection.rule, configuration.rules)
-            for gone in projection.absent_keys(key.id for key in configuration.keys):
-                projection.key_removed(gone)
-            for gone in projection.absent_rules(configuration.rule_ids):
-                projection.rule_removed(gone)
+            key_ids = (key.id for key in configuration.keys)
+            for key in await breaks.absent(projection.keys(), key_ids):
+                projection.key_removed(key)
+            for rule in await breaks.absent(projection.rules(), configuration.rule_ids):
+                projection.rule_removed(rule)
             for schema in configuration.schemas:
                 projection.schema(schema.environment, schema.event_type, schema)
                 await breaks.when_due()
-            there = {(schema.environment, schema.event_type) for schema in configuration.schemas}
-            for environment, event_type in projection.absent_schemas(there):
+            there = ((schema.environment, schema.event_type) for schema in configuration.schemas)
+            for environment, event_type in await breaks.absent(projection.schema_types(), there):
                 projection.schema(environment, event_type, None)
 
     async def changed(self, kind: str, identifier: str) -> None:
@@ -141,6 +143,18 @@ class Breaks:
         for row in rows:
             show(row)
             await self.when_due()
+
+    async def absent(self, here: Iterable[K], there: Iterable[K]) -> list[K]:
+        """Return those of `here` that are not among `there`. Yields whenever it is time to, so `here` is
+        what nobody changes meanwhile."""
+        present: set[K] = set()
+        await self.between(present.add, there)
+        gone: list[K] = []
+        for each in here:
+            if each not in present:
+                gone.append(each)
+            await self.when_due()
+        return gone
 
     async def when_due(self) -> None:
         """Yield, if it is time to."""

@@ -1,6 +1,6 @@
 """The projection of committed configuration into the read models and the actors. Nothing here awaits."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 
 import structlog
 
@@ -120,17 +120,18 @@ class ModelProjection(Projection):
         """Act on this version of a customer's account."""
         self._models.put_customer(account)
 
-    def absent_schemas(self, present: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
-        """Return the event types that are held to a schema here and are not among `present`."""
-        return self._schemas.absent(present)
+    def keys(self) -> Collection[str]:
+        """Return the keys that are let in here. Only commands and the loader change them."""
+        return self._keys
 
-    def absent_keys(self, present: Iterable[str]) -> set[str]:
-        """Return the keys that are let in here and not among `present`."""
-        return self._keys.difference(present)
+    def rules(self) -> Collection[str]:
+        """Return the rules that are routed by here. Only commands and the loader change them."""
+        return self._models.rules.keys()
 
-    def absent_rules(self, present: Iterable[str]) -> set[str]:
-        """Return the rules that are routed by here and not among `present`."""
-        return set(self._models.rules).difference(present)
+    def schema_types(self) -> Collection[tuple[int, str]]:
+        """Return environments and event types that are held to a schema here. Only commands and the
+        loader change them."""
+        return self._schemas.types
 
     def key_removed(self, key: str) -> None:
         """Accept none of a key's secrets."""

@@ -35,6 +35,7 @@ def required(catalog: Catalog, template: str) -> Definition:
 
 def created(definition: Definition, given: Mapping[str, Any]) -> Template:
     """Return the configuration of a new destination, defaults filled in. Raises Refusal 400."""
+    _bound(given)
     _refuse_masks(definition, given, {})
     return _configured(definition, merged({}, given))
 
@@ -44,6 +45,7 @@ def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) 
 
     Raises Refusal 400, also where requests would go elsewhere with a secret that was not given anew.
     """
+    _bound(patch)
     present = json.loads(stored.config)
     _refuse_masks(definition, patch, present)
     changes = {name: value for name, value in patch.items() if not _masked(definition, name, value)}
@@ -51,6 +53,12 @@ def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) 
     if led_to(definition, stored) != led_to(definition, following):
         _require_anew(definition, present, following, changes)
     return following
+
+
+def _bound(config: Mapping[str, Any]) -> None:
+    """Refuse a configuration or a patch before anything looks at each of its members."""
+    if len(json.dumps(config).encode()) > CONFIG_BYTES:
+        raise invalid("config", f"is larger than {CONFIG_BYTES} bytes")
 
 
 def shown_url(definition: Definition, template: Template) -> str:
@@ -202,6 +210,7 @@ def _config(
     definition: Definition, given: Mapping[str, Any], stored: Template | None
 ) -> dict[str, Any]:
     """Return a configuration in which secrets that are not known, and needed, are null."""
+    _bound(given)
     changes = {
         name: value
         for name, value in given.items()
@@ -212,8 +221,7 @@ def _config(
     for name in definition.secrets:
         if name not in config and (name in needed or given.get(name) == MASK):
             config[name] = None
-    if len(json.dumps(config).encode()) > CONFIG_BYTES:
-        raise invalid("config", f"is larger than {CONFIG_BYTES} bytes")
+    _bound(config)
     return config
 
 

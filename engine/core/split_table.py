@@ -69,6 +69,10 @@ class SplitTable(Generic[T]):
         """Yield all ids that were here when their part was reached. The table may change meanwhile."""
         return chain.from_iterable(map(list, self._parts))
 
+    def values(self) -> Iterator[T]:
+        """Yield all values that were here when their part was reached. The table may change meanwhile."""
+        return chain.from_iterable(list(part.values()) for part in self._parts)
+
     def parts(self) -> tuple[dict[str, T], ...]:
         """Return the parts, to be read only. They change with the table, until it is spread."""
         return self._parts

@@ -5,6 +5,7 @@ failures of the last seconds.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from itertools import islice
 from typing import Protocol
 
 import structlog
@@ -14,6 +15,7 @@ from engine.model.configuration import FilterErrors, FilterFailure
 from engine.ports import ContentionError, StoreAwayError, StoreError
 
 FLUSH_S = 5.0  # between two writes
+AT_ONCE = 1_000  # rules of one statement: some milliseconds
 MESSAGE = 500  # characters that are kept of one
 
 log = structlog.get_logger("angarium.filters")
@@ -76,11 +78,18 @@ class FilterFailures:
             return
         self._open, self._counted = self._counted, {}
         try:
-            await self._write(list(self._open.values()))
+            while self._open:
+                part = list(islice(self._open, AT_ONCE))
+                try:
+                    await self._write([self._open[rule] for rule in part])
+                except (StoreAwayError, ContentionError):
+                    raise
+                except StoreError:
+                    log.exception("filter_failures.refused", rules=len(part))
+                for rule in part:
+                    del self._open[rule]
         except (StoreAwayError, ContentionError):
             self._take_back(self._open.values())
-        except StoreError:
-            log.exception("filter_failures.refused", rules=len(self._open))
         finally:
             self._open = {}
 

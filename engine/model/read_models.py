@@ -6,14 +6,15 @@ commit and before its answer; other processes' writes arrive by notification. No
 
 import hashlib
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Protocol
 
 from msgspec import Struct
 
 from engine.core.destination import Destination
 from engine.core.pattern_index import PatternIndex
+from engine.core.split_table import SplitTable
 from engine.core.vocabulary import CredentialKind, Environment, Priority, Scope
 from engine.model.quotas import CustomerAccount, Quotas, WorkspaceSettings
 
@@ -105,7 +106,7 @@ class Models:
         self._indexes: dict[int, dict[str | None, PatternIndex[RuleModel]]] = {}
         # By destination: rules that came before it. Its customer decides on their index.
         self._unplaced: dict[str, dict[str, RuleModel]] = {}
-        self._destinations_of: dict[int, dict[str, Destination]] = {}
+        self._destinations_of: defaultdict[int, SplitTable[Destination]] = defaultdict(SplitTable)
         self._routing_versions: dict[tuple[int, str | None], int] = {}
         self._checks: dict[tuple[int, str], PayloadCheck] = {}  # by environment and event type
         self._settings: dict[str, WorkspaceSettings] = {}  # by workspace
@@ -209,7 +210,7 @@ class Models:
         if present is not None and present.version > destination.version:
             return
         self.destinations[destination.id] = destination
-        self._destinations_of.setdefault(destination.environment, {})[destination.id] = destination
+        self._destinations_of[destination.environment].put(destination.id, destination)
         for rule in self._unplaced.pop(destination.id, {}).values():
             self._place(rule, destination)
         self._reroute(destination.environment, destination.customer)
@@ -282,9 +283,11 @@ class Models:
         """Return all rules of an environment, in one index for each customer and one for no customer."""
         return self._indexes.get(environment, {}).values()
 
-    def destinations_of(self, environment: int) -> Iterable[Destination]:
-        """Return all destinations of an environment, archived ones too."""
-        return self._destinations_of.get(environment, {}).values()
+    def destinations_of(self, environment: int) -> Iterator[Destination]:
+        """Yield all destinations of an environment, archived ones too. They are copied in parts: the
+        caller can await between two of them."""
+        of = self._destinations_of
+        return of[environment].values() if environment in of else iter(())
 
     def routing_version(self, environment: int, customer: str | None = None) -> int:
         """Return a number that rises with every change of an environment's routes to destinations of no

@@ -29,7 +29,8 @@ class Authenticator:
 
                 self.tokens.get(_key(destination, client), take, destination.customer_account)
             case MutualTls() as identity:
-                self._identities.prepare(identity, self._spawn, lambda: done(()))
+                workspace = destination.workspace
+                self._identities.prepare(workspace, identity, self._spawn, lambda: done(()))
             case None:
                 done(())
 

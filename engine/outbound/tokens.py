@@ -6,7 +6,6 @@ that wait. The fetch is guarded like deliveries are. Nothing here decides when t
 
 import json
 import re
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
@@ -21,6 +20,7 @@ from engine.core.vocabulary import ErrorCategory
 from engine.model.authentication import TOKEN_LENGTH, basic
 from engine.model.errors import Refusal
 from engine.outbound.ports import Failure
+from engine.runtime.fair_cache import FairCache
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.wire.failure import RETRY_AFTER_STATUSES, WireError, retry_after_s
 from engine.wire.fetch_stream import FetchStream
@@ -35,8 +35,10 @@ EARLY_SHARE = 0.2  # of a short life, at most so much is given away
 # A failed fetch answers all attempts of the next second: a thousand deliveries that wait must not be a
 # thousand requests to an endpoint that is down.
 FAILED_S = 1.0
-KEPT = 4_096  # tokens, with 6 KiB at most each; the one used last stays longest
-AT_ONCE = 32  # fetches: each is a connection and a task
+# Tokens, with 6 KiB at most each; the one used last stays longest. A workspace with more clients than its
+# part displaces its own.
+KEPT = 4_096
+AT_ONCE = 32  # fetches: each is a connection and a task. Nobody takes more than are left for others
 AT_ONCE_EACH = 4  # of one environment, whose endpoints may all hang
 # Of one customer, whose endpoints may all hang as well: the others of its environment have the rest.
 AT_ONCE_CUSTOMER = 2
@@ -65,9 +67,9 @@ class Tokens:
         self._wiring = wiring
         self._spawn = spawn
         self._now = now
-        self._kept: OrderedDict[Key, KeptToken] = OrderedDict()
+        self._kept: FairCache[str, Key, KeptToken] = FairCache(KEPT, KEPT)
         self._waiting: dict[Key, list[Done]] = {}
-        self._turns = FairSemaphore(AT_ONCE, AT_ONCE_EACH, WAITING_EACH)
+        self._turns = FairSemaphore(AT_ONCE, AT_ONCE_EACH, WAITING_EACH, portion=1)
         self._customers = FairSemaphore(NO_LIMIT, AT_ONCE_CUSTOMER, WAITING_EACH)
         self.fetched = 0  # since the start
 
@@ -76,9 +78,9 @@ class Tokens:
 
         `customer`: the account of the destination that asks, whose share of the fetches it takes.
         """
-        kept = self._kept.get(key)
+        kept = self._kept.found.get(key)
         if kept is not None and kept.until > trio.current_time():
-            self._kept.move_to_end(key)
+            self._kept.used(key[1], key)
             done(kept.result)
             return
         waiting = self._waiting.get(key)
@@ -90,9 +92,9 @@ class Tokens:
 
     def refused(self, key: Key, value: bytes) -> None:
         """Forget a token that a receiver answered with 401, unless another one has replaced it."""
-        kept = self._kept.get(key)
+        kept = self._kept.found.get(key)
         if kept is not None and kept.result == value:
-            del self._kept[key]
+            self._kept.drop(key[1], key)
 
     async def _fetch(self, key: Key, customer: str | None) -> None:
         environment, workspace, client = key
@@ -120,10 +122,7 @@ class Tokens:
             waiting = self._waiting.pop(key)
         if isinstance(result, Failure):
             log.debug("token.fetch_failed", workspace=workspace, reason=result.message)
-        self._kept[key] = KeptToken(result, trio.current_time() + keep_s)
-        self._kept.move_to_end(key)
-        while len(self._kept) > KEPT:
-            self._kept.popitem(last=False)
+        self._kept.put(workspace, key, KeptToken(result, trio.current_time() + keep_s))
         for done in waiting:
             done(result)
 

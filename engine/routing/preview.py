@@ -23,6 +23,7 @@ from engine.model.read_models import Models, RuleModel, SessionCustomer
 from engine.routing.router import FILTER_STEPS, filter_of, matching_pattern
 
 SHOWN = 1_000  # rules of one preview: with their filters some 2 MB at the most
+JUDGED_STEPS = 4  # to judge and show one rule: as long as so many steps of the index, some 8 us
 _ALL_FIELDS = ("payload", "metadata", "occurredAt")  # that are decoded where a filter reads them
 
 
@@ -103,7 +104,7 @@ def preview(
                     continue  # it is neither shown nor changes where the event goes
             # A rule's patterns are tried one by one, to find the one that matched. A filter pauses by
             # itself.
-            steps.spend(len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
+            steps.spend(JUDGED_STEPS + len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
             judgement = judge.judged(rule, models.destinations.get(rule.destination))
             _reach(reached, judgement)
             if len(shown) < SHOWN:

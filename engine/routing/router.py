@@ -24,6 +24,7 @@ from engine.filters import EvaluationError, Facts, Filter, FilterError, compile_
 from engine.model.identity import MAX_FANOUT
 from engine.model.read_models import Models, PayloadCheck, RuleModel
 from engine.routing.judging_time import JudgingTime
+from engine.runtime.fair_cache import FairCache
 
 R = TypeVar("R")
 Key = tuple[int, str, str | None]
@@ -37,51 +38,20 @@ MOST_EACH = 25_000
 class RouteCache(Generic[R]):
     """Owner of the routes, each under the version that it was made of."""
 
-    __slots__ = ("_of", "_weights", "found", "weight")
+    __slots__ = ("_cache", "found")
 
     def __init__(self) -> None:
-        self.found: dict[Key, tuple[int, R]] = {}  # for the look-up of each event
-        self.weight = 0
-        self._of: dict[
-            int, dict[Key, int]
-        ] = {}  # by environment, the oldest first: each route's weight
-        self._weights: dict[int, int] = {}
+        self._cache: FairCache[int, Key, tuple[int, R]] = FairCache(MOST, MOST_EACH)
+        self.found = self._cache.found  # for the look-up of each event
+
+    @property
+    def weight(self) -> int:
+        """The rules and routes that are kept."""
+        return self._cache.weight
 
     def put(self, key: Key, version: int, route: R, rules: int) -> None:
         """Keep a route that was made of so many rules, unless it alone is more than its share."""
-        environment = key[0]
-        if key in self.found:
-            self._drop(key)
-        weight = rules + 1
-        if weight > MOST_EACH:
-            return
-        while self._weights.get(environment, 0) + weight > MOST_EACH:
-            self._drop(next(iter(self._of[environment])))
-        while self.weight + weight > MOST:
-            self._displace(environment)
-        self.found[key] = version, route
-        self._of.setdefault(environment, {})[key] = weight
-        self._weights[environment] = self._weights.get(environment, 0) + weight
-        self.weight += weight
-
-    def _displace(self, environment: int) -> None:
-        """Drop the oldest route of the environment that needs room, if it has more than an equal part of
-        all. Otherwise drop one of the environment whose turn it is."""
-        if self._weights.get(environment, 0) * len(self._of) <= MOST:
-            environment = next(iter(self._of))
-        routes = self._of.pop(environment)
-        self._of[environment] = routes
-        self._drop(next(iter(routes)))
-
-    def _drop(self, key: Key) -> None:
-        environment = key[0]
-        del self.found[key]
-        routes = self._of[environment]
-        weight = routes.pop(key)
-        self.weight -= weight
-        self._weights[environment] -= weight
-        if not routes:
-            del self._of[environment], self._weights[environment]
+        self._cache.put(key[0], key, (version, route), rules + 1)
 
 
 FILTER_STEPS = SLICE_STEPS // 2  # of compiling a filter, which takes up to 6 ms: two a slice

@@ -12,6 +12,7 @@ import trio
 
 from engine.model.errors import Refusal
 from engine.runtime.fair_queue import FairWaiters
+from engine.runtime.fair_share import may_have_more
 
 WAITING_EACH = 8  # of one owner: a client that has more of them asks without awaiting answers
 RETRY_AFTER_S = 5
@@ -20,8 +21,16 @@ RETRY_AFTER_S = 5
 class FairSemaphore:
     """Owner of the places: `at_once` of all owners, `each` of any one of them."""
 
-    def __init__(self, at_once: int, each: int, waiting_each: int = WAITING_EACH) -> None:
-        """`waiting_each`: how many tasks of one owner can wait."""
+    def __init__(
+        self,
+        at_once: int,
+        each: int,
+        waiting_each: int = WAITING_EACH,
+        portion: int | None = None,
+    ) -> None:
+        """`waiting_each`: how many tasks of one owner can wait. `portion`: an owner has at most so many
+        times the free places (`engine.runtime.fair_share`); None: whatever is free."""
+        self._portion = portion
         self._free = at_once
         self._each = each
         self._waiting_each = waiting_each
@@ -53,7 +62,10 @@ class FairSemaphore:
             raise
 
     def _may(self, owner: Hashable) -> bool:
-        return self._taken[owner] < self._each
+        taken = self._taken[owner]
+        if taken >= self._each:
+            return False
+        return self._portion is None or may_have_more(taken, self._free, self._portion)
 
     def _count(self, owner: Hashable) -> None:
         self._free -= 1

@@ -6,7 +6,7 @@ large as its text, so this module bounds how many stay compiled.
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import structlog
 
@@ -104,20 +104,16 @@ class ActiveSchemas:
     def __init__(self, models: Models, compiler: SchemaCompiler | None = None) -> None:
         self._models = models
         self._compiler = compiler or SchemaCompiler()
-        self._types: set[tuple[int, str]] = set()  # that have one
+        self.types: set[tuple[int, str]] = set()  # environment and event type; read by others
 
     def put(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
         """Check events of a type against a version, or against nothing."""
         present = self._models.check_of(environment, event_type)
         if active is None:
-            self._types.discard((environment, event_type))
+            self.types.discard((environment, event_type))
             if present is not None:
                 self._models.put_check(environment, event_type, None)
         elif not isinstance(present, SchemaCheck) or present.schema.id != active.id:
-            self._types.add((environment, event_type))
+            self.types.add((environment, event_type))
             check = SchemaCheck(active, self._compiler)
             self._models.put_check(environment, event_type, check)
-
-    def absent(self, present: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
-        """Return the types that have an active version here and are not among `present`."""
-        return self._types.difference(present)

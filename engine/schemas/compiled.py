@@ -88,7 +88,7 @@ def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
     `pause` is called between the steps.
     """
     total, steps = 0, Steps(pause)
-    for pattern in patterns_of(schema):
+    for pattern in patterns_of(schema, steps):
         steps.spend(1 + len(pattern))
         size = compiling_size(pattern)
         total += size
@@ -101,10 +101,10 @@ def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
             )
     pause()
     # The meta-schema has `uniqueItems`: a `required` of 2,700 long numbers took it 2 s.
-    if price(named_in(schema), _OF_SCHEMAS, MAX_WORK) > MAX_WORK:
+    if price(named_in(schema, steps), _OF_SCHEMAS, MAX_WORK) > MAX_WORK:
         raise invalid("schema", "has too many long numbers")
     pause()
-    if long_divisors(schema) > LONG_DIVISORS:
+    if long_divisors(schema, steps) > LONG_DIVISORS:
         raise invalid("schema", f"more than {LONG_DIVISORS} `multipleOf` with a large exponent")
     pause()
 
@@ -142,7 +142,7 @@ class CompiledSchema:
         pause()
         self._texts = text_prices(schema, self.weight, Steps(pause))
         pause()
-        self._names = _names_complained_of(schema)
+        self._names = _names_complained_of(schema, Steps(pause))
         pause()
         self._validator = _validator(schema)
         self._outline: jsonschema_rs.Draft202012Validator | None = None  # made when first needed
@@ -226,11 +226,11 @@ class CompiledSchema:
         return []
 
 
-def _names_complained_of(schema: Any) -> int:
+def _names_complained_of(schema: Any, steps: Steps) -> int:
     """Return how many names of one object may each be complained of, every time with the whole object:
     the longest `required`, or `EACH` that is there."""
     most = 1
-    for value in objects_of(schema):
+    for value in objects_of(schema, steps):
         if "propertyNames" in value:
             return EACH
         required = value.get("required")

@@ -65,17 +65,17 @@ def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
     return Prices(units * times, unique * times, bool(divided))
 
 
-def named_in(schema: Any) -> list[Any]:
+def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
     """Return the values at places where the meta-schema wants distinct names."""
     found: list[Any] = []
-    for each in objects_of(schema):
+    for each in objects_of(schema, steps):
         found += (each[keyword] for keyword in _NAMED if keyword in each)
     return found
 
 
-def long_divisors(schema: Any) -> int:
+def long_divisors(schema: Any, steps: Steps | None = None) -> int:
     """Return how many `multipleOf` of a schema are divided by in long fractions."""
-    divisors = (each.get("multipleOf") for each in objects_of(schema))
+    divisors = (each.get("multipleOf") for each in objects_of(schema, steps))
     return sum(1 for each in divisors if isinstance(each, float) and next(_long(each, True), None))
 
 

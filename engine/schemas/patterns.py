@@ -98,9 +98,9 @@ def compiling_size(pattern: str) -> int:
     )
 
 
-def patterns_of(schema: Any) -> Iterator[str]:
+def patterns_of(schema: Any, steps: Steps | None = None) -> Iterator[str]:
     """Yield everything in a document that could be a pattern, wherever it stands."""
-    for value in objects_of(schema):
+    for value in objects_of(schema, steps):
         if isinstance(pattern := value.get("pattern"), str):
             yield pattern
         if isinstance(named := value.get("patternProperties"), dict):

@@ -158,11 +158,13 @@ def _target(place: Subschema, keyword: str, reference: str, index: _Index) -> Su
     return target
 
 
-def values_of(document: Any) -> Iterator[Any]:
-    """Yield a value and everything within it; names of members are not values."""
+def values_of(document: Any, steps: Steps | None = None) -> Iterator[Any]:
+    """Yield a value and everything within it; names of members are not values. `steps` counts them."""
     waiting = [document]
     while waiting:
         value = waiting.pop()
+        if steps is not None:
+            steps.spend(1)
         yield value
         if isinstance(value, dict):
             waiting += value.values()
@@ -170,6 +172,6 @@ def values_of(document: Any) -> Iterator[Any]:
             waiting += value
 
 
-def objects_of(document: Any) -> Iterator[dict[str, Any]]:
+def objects_of(document: Any, steps: Steps | None = None) -> Iterator[dict[str, Any]]:
     """Yield the objects among them: of a schema its subschemas, and others such as an `enum` has."""
-    return (value for value in values_of(document) if isinstance(value, dict))
+    return (value for value in values_of(document, steps) if isinstance(value, dict))

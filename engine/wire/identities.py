@@ -6,7 +6,6 @@ does not wait; the contexts that were used last are kept.
 
 import os
 import ssl
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,10 +27,17 @@ from cryptography.hazmat.primitives.serialization import (
 
 from engine.core.destination import MutualTls
 from engine.model.documents import invalid
+from engine.model.errors import Refusal
+from engine.runtime.fair_cache import FairCache
+from engine.runtime.fair_semaphore import FairSemaphore
 from engine.wire.tls import AuthoritiesError, client_context
 
-KEPT = 256  # contexts; each takes about 1 MB, its authorities included
+# Contexts; each takes about 1 MB, its authorities included. A workspace that shows more identities than
+# its part displaces its own.
+KEPT = 256
 _MAKERS = 2  # threads: more would take the processor from deliveries
+_MAKERS_EACH = 1  # of one workspace, whose thousand identities keep no other one waiting
+_WAITING_EACH = 1 << 20  # attempts that wait are bounded elsewhere, and each identity waits once
 # A handshake signs on the loop: 4,096 bits take some 5 ms, 8,192 take 30 ms, 16,384 take 200 ms.
 MOST_RSA_BITS = 4_096
 MOST_EXPONENT_BITS = 64  # 65537 has 17; the blinding of a signature pays for each bit
@@ -39,7 +45,8 @@ MOST_EXPONENT_BITS = 64  # 65537 has 17; the blinding of a signature pays for ea
 UNUSABLE = (OSError, ValueError, AuthoritiesError)
 _FIELD = "authentication"
 
-Spawn = Callable[[Callable[..., Awaitable[object]], MutualTls], None]
+Shown = tuple[str, MutualTls]  # with the workspace
+Spawn = Callable[[Callable[..., Awaitable[object]], Shown], None]
 _Key = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey | Ed448PrivateKey
 
 
@@ -120,41 +127,48 @@ class Identities:
     def __init__(self, authorities: Path | None = None) -> None:
         """`authorities`: a PEM file of authorities beside the system's."""
         self._authorities = authorities
-        self._contexts: OrderedDict[MutualTls, ssl.SSLContext] = OrderedDict()
-        self._waiting: dict[MutualTls, list[Callable[[], None]]] = {}
-        self._threads = trio.CapacityLimiter(_MAKERS)
+        self._contexts: FairCache[str, Shown, ssl.SSLContext] = FairCache(KEPT, KEPT)
+        self._waiting: dict[Shown, list[Callable[[], None]]] = {}
+        self._turns = FairSemaphore(_MAKERS, _MAKERS_EACH, _WAITING_EACH)
 
     def __len__(self) -> int:
-        return len(self._contexts)
+        return len(self._contexts.found)
 
-    def prepare(self, identity: MutualTls, spawn: Spawn, ready: Callable[[], None]) -> None:
+    def prepare(
+        self, workspace: str, identity: MutualTls, spawn: Spawn, ready: Callable[[], None]
+    ) -> None:
         """Call `ready`, now or later, when the context is there or cannot be made. `spawn` starts a
         task."""
-        if identity in self._contexts:
+        shown = workspace, identity
+        if shown in self._contexts.found:
             ready()
             return
-        waiting = self._waiting.setdefault(identity, [])
+        waiting = self._waiting.setdefault(shown, [])
         waiting.append(ready)
         if len(waiting) == 1:
-            spawn(self._prepare, identity)
+            spawn(self._prepare, shown)
 
-    def context(self, identity: MutualTls) -> ssl.SSLContext:
-        """Return the context of an identity. Raises UNUSABLE."""
-        context = self._contexts.get(identity)
+    def context(self, workspace: str, identity: MutualTls) -> ssl.SSLContext:
+        """Return the context of a workspace's identity. Raises UNUSABLE."""
+        shown = workspace, identity
+        context = self._contexts.found.get(shown)
         if context is None:
-            context = self._keep(identity, self._made(identity))
+            context = self._made(identity)
+            self._contexts.put(workspace, shown, context)
         else:
-            self._contexts.move_to_end(identity)
+            self._contexts.used(workspace, shown)
         return context
 
-    async def _prepare(self, identity: MutualTls) -> None:
+    async def _prepare(self, shown: Shown) -> None:
+        workspace, identity = shown
         try:
-            made = await trio.to_thread.run_sync(self._made, identity, limiter=self._threads)
-            self._keep(identity, made)
-        except UNUSABLE:
+            async with self._turns.held(workspace):
+                made = await trio.to_thread.run_sync(self._made, identity)
+            self._contexts.put(workspace, shown, made)
+        except (*UNUSABLE, Refusal):
             pass  # the connection tells
         finally:
-            waiting = self._waiting.pop(identity)
+            waiting = self._waiting.pop(shown)
         for ready in waiting:
             ready()
 
@@ -162,10 +176,4 @@ class Identities:
         context = client_context(self._authorities)
         context.post_handshake_auth = True  # receivers that ask for it by path, with TLS 1.3
         load_identity(context, identity)
-        return context
-
-    def _keep(self, identity: MutualTls, context: ssl.SSLContext) -> ssl.SSLContext:
-        self._contexts[identity] = context
-        while len(self._contexts) > KEPT:
-            self._contexts.popitem(last=False)
         return context

@@ -72,7 +72,7 @@ class Wiring:
         if origin.identity is None:
             return self.tls
         try:
-            return self.identities.context(origin.identity)
+            return self.identities.context(origin.workspace, origin.identity)
         except (ssl.SSLError, ValueError):
             # It was judged when it was written; the library became stricter.
             words = "the client certificate cannot be used: give the destination a new one"

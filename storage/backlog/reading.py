@@ -6,6 +6,8 @@ Nothing here writes. However much is settled or skipped, a call examines a bound
 from collections.abc import Sequence
 from functools import cache
 
+import trio
+
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
 from engine.nodes.parts import WHOLE, WorkerPart
@@ -17,6 +19,7 @@ from storage.ownership import of_part
 
 # Rows that one call looks at: some 5 ms, so that no reader holds up the others' connection.
 EXAMINED = 5_000
+SLICE = 2_000  # rows made between two checkpoints: about a millisecond
 
 BACKLOG = Profile(
     "backlog",
@@ -208,7 +211,12 @@ class PostgresBacklog:
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
         """All destinations with unsettled work; see the port."""
-        return [BacklogRow(*row) for row in await self._pool.fetch(self._backlog, list(shards))]
+        found = []
+        for index, row in enumerate(await self._pool.fetch(self._backlog, list(shards)), 1):
+            found.append(BacklogRow(*row))
+            if index % SLICE == 0:
+                await trio.lowlevel.checkpoint()
+        return found
 
     async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
         """Destinations that are due, earliest first; see the port."""

@@ -1,6 +1,8 @@
 """Keys, and the digests of their secrets."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from asyncpg import Record
@@ -183,15 +185,18 @@ def _columns(secret: KeySecret) -> tuple[Any, ...]:
     )
 
 
-def key_records(rows: list[Record]) -> list[KeyRecord]:
+def key_records(rows: Iterable[Record]) -> list[KeyRecord]:
     """Return the rows of `SELECT_KEYS`, a row for each secret, as keys."""
-    keyed: dict[str, list[Record]] = {}
-    for row in rows:
-        keyed.setdefault(row["id"], []).append(row)
-    return [_key(group) for group in keyed.values()]
+    return [key_record(secrets) for secrets in by_key(rows)]
 
 
-def _key(rows: list[Record]) -> KeyRecord:
+def by_key(rows: Iterable[Record]) -> Iterator[list[Record]]:
+    """Yield the rows of each key, out of those that are in the order of `ORDER_KEYS`."""
+    return (list(secrets) for _, secrets in groupby(rows, itemgetter("id")))
+
+
+def key_record(rows: list[Record]) -> KeyRecord:
+    """Return the rows of one key."""
     row = rows[0]
     name = row["environment_name"]
     return KeyRecord(

@@ -1,6 +1,7 @@
 """All configuration together: one store for the control plane, read whole for the read models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import TypeVar
 
 import trio
@@ -10,7 +11,7 @@ from engine.control.ports import KnownVersions
 from engine.model.configuration import Configuration
 from storage.configuration.customers import SELECT_CUSTOMERS, Customers, customer_account
 from storage.configuration.destinations import SELECT_DESTINATIONS, Destinations
-from storage.configuration.keys import ORDER_KEYS, SELECT_KEYS, Keys, key_records
+from storage.configuration.keys import ORDER_KEYS, SELECT_KEYS, Keys, by_key, key_record
 from storage.configuration.rules import SELECT_RULES, Rules, rule_record
 from storage.configuration.schemas import SELECT_ACTIVE_SCHEMAS, Schemas, active_schema
 from storage.configuration.transforms import Transforms
@@ -20,13 +21,14 @@ from storage.configuration.workspaces import (
     SettingsTable,
     Workspaces,
     settings_record,
-    tenants,
+    tenant_record,
 )
 from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.encryption.secretbox import SecretBox
 
 Made = TypeVar("Made")
+Row = TypeVar("Row")
 SLICE = 100  # rows that are opened between two checkpoints: 2 ms of decryption
 SLICE_OF_VERSIONS = 5_000  # of which only the version is looked at: 1 to 2 ms
 PAGE = 1_000  # rows of a statement: however many there are, none comes near its time limit
@@ -66,13 +68,13 @@ class ConfigurationTables:
             settings = await reading.fetch(SELECT_SETTINGS)
             customers = await reading.fetch(SELECT_CUSTOMERS)
         return Configuration(
-            tenants=tenants(workspaces),
-            keys=key_records(keys),
+            tenants=await _made(tenant_record, workspaces),
+            keys=await _made(key_record, by_key(keys)),
             destinations=await _made(self.destinations.record, destinations),
             rules=await _made(rule_record, rules),
-            schemas=[active_schema(row) for row in schemas],
-            settings=[settings_record(row) for row in settings],
-            rule_ids=[row["id"] for row in ruled],
+            schemas=await _made(active_schema, schemas),
+            settings=await _made(settings_record, settings),
+            rule_ids=await _made(itemgetter("id"), ruled),
             customers=await _made(customer_account, customers),
         )
 
@@ -80,7 +82,7 @@ class ConfigurationTables:
 async def _newer(rows: list[Record], version: Callable[[str], int] | None) -> list[str]:
     """Return the ids of rows of which not the present version is known."""
     if version is None:
-        return [row["id"] for row in rows]
+        return await _made(itemgetter("id"), rows)
     newer = []
     for index, row in enumerate(rows, 1):
         if version(row["id"]) < row["version"]:
@@ -97,7 +99,7 @@ async def _paged(reading: Connection, select: str, ids: list[str]) -> list[Recor
     return rows
 
 
-async def _made(make: Callable[[Record], Made], rows: list[Record]) -> list[Made]:
+async def _made(make: Callable[[Row], Made], rows: Iterable[Row]) -> list[Made]:
     made = []
     for index, row in enumerate(rows, 1):
         made.append(make(row))

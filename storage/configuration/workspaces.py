@@ -1,7 +1,6 @@
 """Workspaces and their environments, and the settings of workspaces for their customers' portal."""
 
 import json
-from collections.abc import Iterable
 
 from asyncpg import Record
 
@@ -69,24 +68,20 @@ class Workspaces:
     async def find(self, name: str) -> Tenant | None:
         """Return the workspace of that name."""
         row = await self._pool.fetch_row(_SELECT + " WHERE w.name = $1" + _GROUP, name)
-        return None if row is None else _tenant(row)
+        return None if row is None else tenant_record(row)
 
     async def get(self, workspace: str) -> Tenant | None:
         """Return a workspace by its id."""
         row = await self._pool.fetch_row(_SELECT + " WHERE w.id = $1::uuid" + _GROUP, workspace)
-        return None if row is None else _tenant(row)
+        return None if row is None else tenant_record(row)
 
     async def all(self) -> list[Tenant]:
         """Return all workspaces, oldest first."""
-        return tenants(await self._pool.fetch(SELECT_TENANTS))
+        return [tenant_record(row) for row in await self._pool.fetch(SELECT_TENANTS)]
 
 
-def tenants(rows: Iterable[Record]) -> list[Tenant]:
-    """Return rows as tenants."""
-    return [_tenant(row) for row in rows]
-
-
-def _tenant(row: Record) -> Tenant:
+def tenant_record(row: Record) -> Tenant:
+    """Return a row of `SELECT_TENANTS` as a tenant."""
     workspace = row["id"]
     environments = tuple(
         EnvironmentModel(number, workspace, Environment(name))

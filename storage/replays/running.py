@@ -6,6 +6,7 @@ Nothing here decides; the statements, and what guards them, are in `storage.repl
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import trio
 from asyncpg import Record
 from msgspec import structs
 
@@ -72,6 +73,7 @@ REPLAYING = Profile(
     },
 )
 LEGS_AT_ONCE = 500  # some 5 ms of this process, which has others to serve
+SLICE = 100  # jobs made between two checkpoints: a millisecond
 READERS = 2  # one for jobs that are counted, one for jobs that run
 
 
@@ -92,7 +94,12 @@ class PostgresReplays:
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
         """Return all jobs that are not finished, oldest first; see the port."""
         rows = await self._pool.fetch(self._unfinished, list(known))
-        return [job_record(row) for row in rows]
+        jobs = []
+        for number, row in enumerate(rows, 1):
+            jobs.append(job_record(row))
+            if number % SLICE == 0:
+                await trio.lowlevel.checkpoint()
+        return jobs
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         """Return a job's legs, read some at a time."""

@@ -58,6 +58,30 @@ async def test_whoever_looks_for_idle_actors_lets_others_run(
         assert max(stretches) <= 2 * 10  # trio shuffles: two slices may meet
 
 
+async def test_a_stop_has_actors_write_a_few_at_a_time(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, nursery: trio.Nursery
+) -> None:
+    monkeypatch.setattr("engine.core.split_table.WHOLE", 8)
+    monkeypatch.setattr("engine.actors.directory.RETIRE_AT_ONCE", 10)
+    log: list[str] = []
+
+    async def neighbour() -> None:
+        while log.count("f") < 100:
+            log.append("|")
+            await trio.lowlevel.checkpoint()
+
+    async with running() as world:
+        for number in range(1, 101):
+            world.accept(world.destination(number))
+        await trio.sleep(1)
+        monkeypatch.setattr(DestinationActor, "flush", lambda _actor: log.append("f"))
+        nursery.start_soon(neighbour)
+        assert await world.directory.drain(trio.current_time() + 60)
+        stretches = [len(stretch) for stretch in "".join(log).split("|")]
+        assert sum(stretches) == 100
+        assert max(stretches) <= 2 * 10  # trio shuffles: two slices may meet
+
+
 async def test_totals_look_at_no_destination(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

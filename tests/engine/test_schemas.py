@@ -327,10 +327,10 @@ def test_an_active_schema_is_put_replaced_and_taken_away() -> None:
     assert (models.check_of(1, "e"), models.routing_version(1)) == (first, version)
     schemas.put(1, "e", active("b", "e", False))
     assert models.check_of(1, "e") is not first
-    assert schemas.absent([]) == {(1, "e")}
+    assert schemas.types == {(1, "e")}
     schemas.put(1, "e", None)
     assert models.check_of(1, "e") is None
-    assert schemas.absent([]) == set()
+    assert schemas.types == set()
 
 
 def test_a_schema_that_cannot_be_compiled_any_more_lets_events_through() -> None:

@@ -12,7 +12,14 @@ import trio
 from engine.core.destination import ClientCredentials
 from engine.core.vocabulary import ErrorCategory
 from engine.outbound.ports import Failure
-from engine.outbound.tokens import AT_ONCE_CUSTOMER, AT_ONCE_EACH, Tokens, token_of, token_request
+from engine.outbound.tokens import (
+    AT_ONCE,
+    AT_ONCE_CUSTOMER,
+    AT_ONCE_EACH,
+    Tokens,
+    token_of,
+    token_request,
+)
 from engine.runtime.background import Background
 from tests.wire.street import Gate, Receiver, Street, Visit, answering, open_street
 
@@ -38,12 +45,12 @@ class Desk:
         self.tokens = Tokens(street.client.wiring, background.spawn, time)
         self.got: list[bytes | Failure] = []
 
-    def key(self, receiver: Receiver, **changes: Any) -> Any:
+    def key(self, receiver: Receiver, environment: int = 1, **changes: Any) -> Any:
         fields = {
             "token_url": receiver.url, "client_id": "c", "client_secret": "s", "scope": None,
             "audience": None, "client_authentication": "HEADER",
         }  # fmt: skip
-        return 1, "w", ClientCredentials(**(fields | changes))
+        return environment, f"w{environment}", ClientCredentials(**(fields | changes))
 
     async def ask(
         self, key: Any, times: int = 1, customer: str | None = None
@@ -161,6 +168,38 @@ async def test_a_customers_endpoints_that_hang_leave_turns_to_other_customers() 
         assert await desk.ask(desk.key(endpoint), customer="b") == [b"Bearer abc"]
         assert hanging.connections <= AT_ONCE_CUSTOMER
         nursery.cancel_scope.cancel()
+
+
+async def test_endpoints_of_many_tenants_that_hang_leave_turns_to_others() -> None:
+    async def hang(visit: Visit) -> None:
+        await visit.request()
+        await trio.sleep_forever()
+
+    async with open_desk() as desk, trio.open_nursery() as nursery:
+        hanging = await desk.street.open(hang)
+        tenants = AT_ONCE // AT_ONCE_EACH  # who would have all places
+        for tenant in range(tenants):
+            for number in range(AT_ONCE_EACH):
+                key = desk.key(hanging, environment=2 + tenant, client_id=str(number))
+                nursery.start_soon(desk.ask, key)
+        await hanging.seen.wait()
+        endpoint = await desk.street.open(answering(TOKEN))
+        assert await desk.ask(desk.key(endpoint)) == [b"Bearer abc"]
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_tenant_with_very_many_clients_evicts_no_other_tenants_tokens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("engine.outbound.tokens.KEPT", 3)
+    async with open_desk() as desk:
+        endpoint = await desk.street.open(answering(TOKEN))
+        await desk.ask(desk.key(endpoint))
+        for number in range(6):
+            await desk.ask(desk.key(endpoint, environment=2, client_id=str(number)))
+        assert desk.tokens.fetched == 7
+        await desk.ask(desk.key(endpoint))
+        assert desk.tokens.fetched == 7, "it is still there"
 
 
 async def test_the_egress_guard_judges_token_endpoints() -> None:

@@ -5,6 +5,8 @@ The server of this module is started with secrets in its environment and logs al
 
 import os
 import stat
+import subprocess
+import sys
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench.processes import tree
+from bench.programs import ROOT
 from engine.transforms.worker import CORE_BYTES
 from storage.backup.making import LAST, Backup
 from tests.process.conftest import open_house
@@ -53,14 +56,19 @@ def processes(house: House) -> dict[str, list[int]]:
     return found
 
 
+def core_limits(pid: int) -> list[str]:
+    """Return a process's limits of core dumps, the soft and the hard one."""
+    limits = Path(f"/proc/{pid}/limits").read_text()
+    (line,) = (line for line in limits.splitlines() if line.startswith("Max core file size"))
+    return line.split()[4:6]
+
+
 def test_no_process_may_leave_a_core_dump(secretive: House) -> None:
     """Neither into a file nor through a pipe: see `CORE_BYTES`."""
     all_of_them = processes(secretive)
     assert all(all_of_them.values()), all_of_them
     for pid in (pid for pids in all_of_them.values() for pid in pids):
-        limits = Path(f"/proc/{pid}/limits").read_text()
-        (line,) = (line for line in limits.splitlines() if line.startswith("Max core file size"))
-        assert line.split()[4:6] == [str(CORE_BYTES)] * 2, line
+        assert core_limits(pid) == [str(CORE_BYTES)] * 2
 
 
 def test_no_process_of_the_same_account_may_read_the_servers_memory(secretive: House) -> None:
@@ -100,3 +108,18 @@ def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
         assert not stat.S_IMODE(status.st_mode) & 0o077, (path.name, oct(status.st_mode))
         closed.add(path.name)
     assert {"master.key", "postgres", "postgres.log", "files", "lock", LAST} <= closed
+
+
+def test_a_command_leaves_no_core_dump(tmp_path: Path) -> None:
+    """A command holds a key, some the master key, and what it starts inherits the limit."""
+    held = tmp_path / "key"
+    os.mkfifo(held, 0o600)
+    command = [sys.executable, "-m", "api.cli", "destinations", "list", "--key-file", str(held)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        with held.open("w"):  # opened when the command reads its key
+            assert core_limits(process.pid) == [str(CORE_BYTES)] * 2
+            assert (Path("/proc") / str(process.pid) / "environ").stat().st_uid == 0
+    finally:
+        process.kill()
+        process.wait()

@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -101,13 +102,40 @@ async def test_a_context_is_made_once_for_all_that_wait(nursery: trio.Nursery) -
     await nursery.start(background.run)
     events = [trio.Event() for _ in range(5)]
     for event in events:
-        identities.prepare(ONE, background.spawn, event.set)
+        identities.prepare("w", ONE, background.spawn, event.set)
     assert not events[0].is_set(), "a thread makes it"
     for event in events:
         await event.wait()
-    made = identities.context(ONE)
-    identities.prepare(ONE, background.spawn, events[0].set)
-    assert (identities.context(ONE), len(identities)) == (made, 1)
+    made = identities.context("w", ONE)
+    identities.prepare("w", ONE, background.spawn, events[0].set)
+    assert (identities.context("w", ONE), len(identities)) == (made, 1)
+
+
+async def test_a_workspace_with_many_identities_evicts_and_delays_no_other(
+    nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.wire.identities.KEPT", 3)
+    background, identities = Background(), Identities()
+    await nursery.start(background.run)
+    order: list[str] = []
+    ready = {name: trio.Event() for name in ("a1", "a2", "a3", "a4", "b")}
+
+    def came(name: str) -> None:
+        order.append(name)
+        ready[name].set()
+
+    for name in ready:
+        workspace = name[0]
+        pair = MutualTls(ONE.certificate + "\n" * int(name[1:] or 0), ONE.private_key)
+        identities.prepare(workspace, pair, background.spawn, partial(came, name))
+    for event in ready.values():
+        await event.wait()
+    assert order.index("b") <= 2, "another workspace waits for one of them at most, in each thread"
+    assert len(identities) == 3
+    made = identities.context("b", ONE)
+    identities.prepare("b", ONE, background.spawn, partial(came, "b"))
+    assert order[-1] == "b", "it was not evicted"
+    assert identities.context("b", ONE) is made
 
 
 async def test_attempts_go_on_where_no_context_can_be_made(
@@ -116,10 +144,10 @@ async def test_attempts_go_on_where_no_context_can_be_made(
     background, identities = Background(), Identities(tmp_path / "gone.pem")
     await nursery.start(background.run)
     ready = trio.Event()
-    identities.prepare(ONE, background.spawn, ready.set)
+    identities.prepare("w", ONE, background.spawn, ready.set)
     await ready.wait()
     with pytest.raises(AuthoritiesError):
-        identities.context(ONE)
+        identities.context("w", ONE)
 
 
 def test_only_the_judged_certificates_and_key_reach_the_library() -> None:

@@ -1,0 +1,74 @@
+"""A cache that owners share: whoever fills it displaces what is its own. Nothing here awaits.
+
+An owner is a workspace or an environment. In a plain cache an owner who asks for very many things evicts
+those of all others.
+"""
+
+from collections.abc import Hashable
+from itertools import islice
+from typing import Generic, TypeVar
+
+Owner = TypeVar("Owner", bound=Hashable)
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+# Owners that are looked at for one with more than an equal part: some microseconds.
+LOOKED_AT = 64
+
+
+class FairCache(Generic[Owner, K, V]):
+    """Owner of the entries. `found` has the values by key."""
+
+    __slots__ = ("_most", "_most_each", "_of", "_weights", "found", "weight")
+
+    def __init__(self, most: int, most_each: int) -> None:
+        """`most`: the weight of all entries together; `most_each`: of one owner's."""
+        self._most = most
+        self._most_each = most_each
+        self.found: dict[K, V] = {}
+        self.weight = 0
+        self._of: dict[Owner, dict[K, int]] = {}  # the oldest first: each entry's weight
+        self._weights: dict[Owner, int] = {}
+
+    def put(self, owner: Owner, key: K, value: V, weight: int = 1) -> None:
+        """Keep a value, as the newest of its owner's, unless it alone is more than the owner's share. A
+        key belongs to one owner."""
+        if key in self.found:
+            self.drop(owner, key)
+        if weight > self._most_each:
+            return
+        while self._weights.get(owner, 0) + weight > self._most_each:
+            self.drop(owner, next(iter(self._of[owner])))
+        while self.weight + weight > self._most:
+            self._displace(owner)
+        self.found[key] = value
+        self._of.setdefault(owner, {})[key] = weight
+        self._weights[owner] = self._weights.get(owner, 0) + weight
+        self.weight += weight
+
+    def used(self, owner: Owner, key: K) -> None:
+        """Make an entry the newest of its owner's."""
+        entries = self._of[owner]
+        entries[key] = entries.pop(key)
+
+    def drop(self, owner: Owner, key: K) -> None:
+        """Forget an entry that is there."""
+        del self.found[key]
+        entries = self._of[owner]
+        weight = entries.pop(key)
+        self.weight -= weight
+        self._weights[owner] -= weight
+        if not entries:
+            del self._of[owner], self._weights[owner]
+
+    def _displace(self, owner: Owner) -> None:
+        """Drop the oldest entry of an owner with more than an equal part: of the one that needs room, or
+        of the one whose turn it is. Where none of those looked at has so much, the last loses one."""
+        if not self._has_more(owner):
+            for owner in list(islice(self._of, LOOKED_AT)):
+                self._of[owner] = self._of.pop(owner)
+                if self._has_more(owner):
+                    break
+        self.drop(owner, next(iter(self._of[owner])))
+
+    def _has_more(self, owner: Owner) -> bool:
+        return self._weights.get(owner, 0) * len(self._of) > self._most

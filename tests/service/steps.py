@@ -1,0 +1,60 @@
+"""The steps of the loop, measured by the lines of Python that each runs.
+
+Seconds depend on the machine; lines depend on the input alone. What a library does in C counts as one
+line: its bound is in the table of library calls of docs/security.md.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import trio
+
+
+class StepLines(trio.abc.Instrument):
+    """Counts the lines of each step of every task but the one that made it."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self.where = ""  # the task and the functions with the most lines of that step
+        self._own = trio.lowlevel.current_task()
+        self._lines: dict[str, int] = {}
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        """Begin to count; see `trio.abc.Instrument`."""
+        if task is not self._own:
+            self._lines = {}
+            sys.settrace(self._call)
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        """End the count of a step."""
+        sys.settrace(None)
+        lines, self._lines = self._lines, {}
+        total = sum(lines.values())
+        if total > self.most:
+            dearest = sorted(lines, key=lambda name: -lines[name])[:3]
+            told = ", ".join(f"{name} {lines[name]}" for name in dearest)
+            self.most, self.where = total, f"{task.name}: {told}"
+
+    def _call(self, frame: FrameType, event: str, arg: Any) -> Any:
+        return self._line
+
+    def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "line":
+            name = frame.f_code.co_qualname
+            self._lines[name] = self._lines.get(name, 0) + 1
+        return self._line
+
+
+@contextmanager
+def counted_steps() -> Iterator[StepLines]:
+    """Count the lines of all steps for as long as the block lasts."""
+    counter = StepLines()
+    trio.lowlevel.add_instrument(counter)
+    try:
+        yield counter
+    finally:
+        trio.lowlevel.remove_instrument(counter)
+        sys.settrace(None)
