@@ -162,7 +162,9 @@ async def test_counts_say_what_waits_is_dead_and_is_switched_off(
     counted = await house.until(
         api,
         "/observability/counts",
-        lambda now: now["inDlq"] and now["retrying"] and now["pending"] == 2,
+        lambda now: (
+            now["inDlq"] and now["retrying"] and now["pending"] == 2 and not now["inFlight"]
+        ),
     )
     del counted["at"]
     assert counted == {
