@@ -45,7 +45,8 @@ class Share(Enum):
     READS = "a GET, and whatever else reads along the log"
     WRITES = "the others"
     OUTWARD = (
-        "what waits for a receiver, a script's worker or other requests, and holds no connection"
+        "what waits for a receiver, the file store, a script's worker or other requests, and holds no "
+        "connection"
     )
 
 

@@ -237,8 +237,8 @@ class Settings(BaseModel):
     control_outward_workspace: int = Field(
         16,
         ge=1,
-        description="tests of destinations and trial runs of scripts of one workspace at once. Each "
-        "can wait up to 60 s for a receiver or worker",
+        description="tests of destinations, trial runs of scripts and downloads of files of one "
+        "workspace at once. Each can wait up to 60 s for a receiver, worker or file store",
     )
 
     # --- files

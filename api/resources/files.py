@@ -19,6 +19,7 @@ from api.resources.content import (
 from api.resources.events import seen_customers
 from api.routes import ANY_TYPE, INGEST, JSON, READ, Command, Embed, Method, Route
 from api.shapes.content import FileItem, FileReceipt
+from api.shares import Share
 from api.uploading import MULTIPART, OVERHEAD_BYTES, UploadQuery, received
 from engine.core.vocabulary import Environment
 from engine.ingest.file_draft import FileInput
@@ -272,6 +273,7 @@ ROUTES = (
         embed=Embed.OWN,
         ability=Ability.VIEW_PAYLOADS,
         handler=content,
+        share=Share.OUTWARD,  # a store that hangs must not take the places of all other reads
         responses=CONTENT_RESPONSES,
         content_type=CONTENT_TYPE,
         answer_headers=CONTENT_HEADERS,

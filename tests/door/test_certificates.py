@@ -65,6 +65,17 @@ async def test_a_renewal_that_cannot_be_used_leaves_the_certificate_before(files
         assert await shown(house) == ["third.example"]
 
 
+async def test_a_client_cannot_renegotiate(files: Papers) -> None:
+    """Each renegotiation would be a handshake of a connection that has its part of the loop already."""
+    async with open_house(tls=(files.cert, files.key)) as house:
+        certificate = house.door.certificate
+        assert certificate is not None
+        for _ in range(2):
+            assert certificate.context.options & ssl.OP_NO_RENEGOTIATION
+            assert certificate.context.options & ssl.OP_NO_COMPRESSION
+            await certificate.renew()
+
+
 def test_a_certificate_that_cannot_be_used_says_why_and_what_to_do(files: Papers) -> None:
     other = papers(files.cert.parent / "..", "other.example")
     key = load_pem_private_key(files.key.read_bytes(), None)

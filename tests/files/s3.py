@@ -3,13 +3,16 @@
 import hashlib
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.patience import HANGS_S
 
 
 class Bucket:
     """What is stored, and what was asked. `failing`: it answers 503; `refusing`: 403, with the body
-    `said`; `lavish`: it sends more than was asked for."""
+    `said`; `lavish`: it sends more than was asked for. `hanging`: it takes requests and answers none of
+    them until `let` is set."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
@@ -19,6 +22,8 @@ class Bucket:
         self.said = b""
         self.lavish = False
         self.url = ""
+        self.hanging = False
+        self.let = threading.Event()
 
 
 @contextmanager
@@ -37,15 +42,18 @@ def open_bucket() -> Iterator[Bucket]:
             fields = {"Content-Length": str(len(body)), **headers}
             for name, value in fields.items():
                 self.send_header(name.replace("_", "-"), value)
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(body)
+            with suppress(ConnectionError):  # of a client that did not wait
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(body)
 
         def handled(self) -> bool:
             length = int(self.headers.get("Content-Length", 0))
             self.body = self.rfile.read(length)
             self.key = self.path.partition("?")[0].removeprefix("/bucket/")
             bucket.requests.append((self.command, self.path))
+            if bucket.hanging:
+                bucket.let.wait(HANGS_S)
             signed = self.headers.get("Authorization", "").startswith(
                 "AWS4-HMAC-SHA256 Credential=id/"
             )
@@ -99,6 +107,7 @@ def open_bucket() -> Iterator[Bucket]:
     try:
         yield bucket
     finally:
+        bucket.let.set()
         server.shutdown()
         thread.join()
         server.server_close()

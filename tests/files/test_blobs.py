@@ -199,6 +199,17 @@ def test_the_doctor_tries_the_store(bucket: Bucket) -> None:
     assert check_file_store(settings).level is Level.FAILURE
 
 
+def test_neither_doctor_nor_start_waits_for_a_store_that_never_answers(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage_blobs, "_CONNECT_S", 0.1)
+    bucket.hanging = True
+    settings = Settings(file_store=setting_of(bucket))
+    assert check_file_store(settings).level is Level.FAILURE
+    read_declared(settings)  # it may answer again; events need it only for their files
+    assert [method for method, _ in bucket.requests] == ["PUT", "PUT"], "it asks once each time"
+
+
 def test_a_start_is_refused_by_a_store_that_refuses_and_not_by_one_that_is_away(
     bucket: Bucket,
 ) -> None:
