@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
-import trio
 
 from api.shapes import Page
 from engine.model.documents import invalid
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso
+from engine.runtime.slices import in_slices
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
@@ -66,12 +66,7 @@ def searched_page(
 
 async def views_of(make: Callable[[Row], Item], rows: Iterable[Row]) -> list[Item]:
     """Return the view of each row. Other tasks have their turn in between."""
-    items = []
-    for number, row in enumerate(rows, 1):
-        items.append(make(row))
-        if number % VIEWED == 0:
-            await trio.lowlevel.checkpoint()
-    return items
+    return [make(row) async for row in in_slices(rows, VIEWED)]
 
 
 def fitting(items: Sequence[Any], most: int) -> int:

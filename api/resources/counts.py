@@ -2,8 +2,6 @@
 
 from collections.abc import AsyncIterator
 
-import trio
-
 from api.call import Call
 from api.queries import Query
 from api.routes import READ, Command, Embed, Method, Route
@@ -14,6 +12,7 @@ from engine.core.vocabulary import DeliveryTrouble, DestinationStatus, Environme
 from engine.log.observability import CounterSums, DestinationTotals
 from engine.model.instants import iso
 from engine.model.words import Word
+from engine.runtime.slices import in_slices
 
 AT_ONCE = 1_000  # destinations looked at between two yields: about a millisecond
 MOST = 10_000  # deliveries counted in one kind of trouble: some 2 ms
@@ -25,12 +24,9 @@ class CountsQuery(Query):
     environment: Word[Environment] | None = None
 
 
-async def destinations_in_slices(call: Call) -> AsyncIterator[Destination]:
+def destinations_in_slices(call: Call) -> AsyncIterator[Destination]:
     """Yield all destinations of the environment. Other tasks have their turn in between."""
-    for number, each in enumerate(call.services.models.destinations_of(call.number), 1):
-        yield each
-        if number % AT_ONCE == 0:
-            await trio.lowlevel.checkpoint()
+    return in_slices(call.services.models.destinations_of(call.number), AT_ONCE)
 
 
 async def own_destinations(call: Call) -> AsyncIterator[Destination]:

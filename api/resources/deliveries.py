@@ -244,13 +244,8 @@ async def _held(call: Call, which: DeliveryFilter) -> tuple[str, ...]:
     """Return the destinations of a filter that are DISABLED."""
     if which.destinations is not None:
         return tuple(each for each in which.destinations if _is_held(call, each))
-    return tuple(
-        [
-            each.id
-            async for each in destinations_in_slices(call)
-            if each.status is DestinationStatus.DISABLED
-        ]
-    )
+    found = destinations_in_slices(call)
+    return tuple([each.id async for each in found if each.status is DestinationStatus.DISABLED])
 
 
 def flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:

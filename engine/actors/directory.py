@@ -32,6 +32,7 @@ from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
 from engine.model.identity import SHARDS
 from engine.ports import BacklogRow, BacklogStore, DirtyDestination, Sender
 from engine.ports.outage import Outage
+from engine.runtime.slices import in_slices
 from engine.runtime.timers import Timers
 from engine.runtime.wake import Wake
 from engine.settings import Settings
@@ -73,9 +74,8 @@ class Directory:
         self._now = now
         self._store = store
         self._passivate_after_s = settings.passivate_after
-        self.actors: dict[str, DestinationActor] = {}  # others only look
-        # The same for whoever goes over all: a look-up there costs an arrival 0.3 us more.
-        self._swept: SplitTable[DestinationActor] = SplitTable()
+        self.actors: dict[str, DestinationActor] = {}
+        self._swept: SplitTable[DestinationActor] = SplitTable()  # the same, in parts
         self._dormant: dict[str, Dormant] = {}
         # The ids of both by environment, for reports: one tenant's must not cost what all have.
         self._known: defaultdict[int, SplitTable[None]] = defaultdict(SplitTable)
@@ -259,12 +259,10 @@ class Directory:
     async def passivate_idle(self) -> None:
         """Let actors leave that have done nothing for long enough."""
         before = self._now() - self._passivate_after_s
-        for number, actor in enumerate(self._swept.values(), 1):
+        async for actor in in_slices(self._swept.values(), RETIRE_AT_ONCE):
             rests = actor.state is ActorState.RUNNING and not actor.in_flight
             if rests and actor.last_active <= before:
                 actor.retire()
-            if number % RETIRE_AT_ONCE == 0:
-                await trio.lowlevel.checkpoint()
 
     def _retired(self, actor: DestinationActor, departure: Departure) -> None:
         # First: if it raises, the destination still has one actor.
@@ -324,15 +322,13 @@ class Directory:
         one after another while the server works. The configuration must be loaded before."""
         self._configured.clear()
         rows = await Outage("recovery").outlast(lambda _: self._store.backlog(shards))
-        for number, row in enumerate(rows, 1):
+        async for row in in_slices(rows, RECOVER_AT_ONCE):
             self.dirty.add(row.destination)
             if row.destination not in self.actors and row.destination not in self._dormant:
                 self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
                 config = self._find(row.destination)
                 workspace = "" if config is None else config.workspace
                 self.readers.submit_patient(Awakening(self, row.destination, workspace))
-            if number % RECOVER_AT_ONCE == 0:
-                await trio.lowlevel.checkpoint()
         self._recovered = True
         for destination in self._configured:  # by other processes since the last look
             self.configure(destination)
@@ -347,11 +343,9 @@ class Directory:
         with trio.move_on_at(deadline) as scope:
             await self.attempts.wait_none()
         with trio.move_on_after(FLUSH_S):
-            for number, actor in enumerate(self._swept.values(), 1):
+            async for actor in in_slices(self._swept.values(), RETIRE_AT_ONCE):
                 if self.actors.get(actor.id) is actor:  # else it has left meanwhile
                     actor.flush()
-                if number % RETIRE_AT_ONCE == 0:
-                    await trio.lowlevel.checkpoint()
             await self.dispatcher.wait_idle()
         return not scope.cancelled_caught
 
@@ -373,8 +367,7 @@ class Directory:
         config, pending = self._find(destination), self.work(destination)
         health = None
         if config is not None:
-            snapshot = self.snapshots.of(destination)
-            health = self._context.health(None, config, snapshot, pending)
+            health = self._context.health(None, config, self.snapshots.of(destination), pending)
         return DestinationReport(health=health, pending=pending, in_flight=0, actor=AT_REST)
 
     def known(self, environment: int) -> Iterator[str]:

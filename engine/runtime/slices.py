@@ -4,7 +4,7 @@ Generators would allow that too, and cost each step of an evaluation as much as 
 `worked_off` awaits.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Generic, TypeVar
 
 import trio
@@ -50,6 +50,14 @@ async def worked_off(work: Callable[[Callable[[], None]], T]) -> T:
     while not slices.go_on():
         await trio.lowlevel.checkpoint()
     return slices.result
+
+
+async def in_slices(items: Iterable[T], size: int) -> AsyncIterator[T]:
+    """Yield items. Other tasks have their turn after each `size` of them, whatever becomes of them."""
+    for number, item in enumerate(items, 1):
+        yield item
+        if number % size == 0:
+            await trio.lowlevel.checkpoint()
 
 
 def _pause() -> None:
