@@ -1,5 +1,6 @@
 """Build the documentation site: `python -m deploy.site FOLDER`. Every warning is an error."""
 
+import logging
 import os
 import sys
 
@@ -11,7 +12,8 @@ from mkdocs.exceptions import Abort, MkDocsException
 
 
 def main(folder: str) -> int:
-    """Build into a folder. Returns the exit code."""
+    """Build into a folder, and write each warning to stderr. Returns the exit code."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     try:
         build(load_config("mkdocs.yml", strict=True, site_dir=folder))
     except (Abort, MkDocsException) as error:
