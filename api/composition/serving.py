@@ -10,6 +10,7 @@ import trio
 
 from api.cli.failures import EXIT_FAILED, ListenError, known_failure
 from api.composition import Server
+from api.composition.doorway import pages_made
 from api.composition.foundation import WorkerNode
 from api.composition.workers import EXIT_LOST, Workers
 from api.core_dumps import forbid_core_dumps
@@ -210,6 +211,7 @@ async def _started(embedded: EmbeddedServer, signals: AsyncIterator[int]) -> str
     url: str | None = None
     async with trio.open_nursery() as nursery:
         nursery.start_soon(give_up)
+        nursery.start_soon(pages_made)  # while this thread has nothing else to do
         try:
             url = await trio.to_thread.run_sync(embedded.start)
         except EmbeddedError:
