@@ -36,6 +36,7 @@ ONCE_A_MINUTE = {
     "spool.refused": "folder",
     "plan.limit_reached": "workspace",
     "traces.not_exported": "exporter",
+    "traces.span_broke": "step",
 }
 MINUTE_S = 60.0
 SUBJECTS = 1_000  # beyond so many, a line can come again within its minute

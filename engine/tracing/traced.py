@@ -5,6 +5,9 @@ A server without traces is built without them.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import ParamSpec, TypeVar
+
+import structlog
 
 from engine.core.records import Outcome
 from engine.model.read_models import EnvironmentModel
@@ -15,6 +18,10 @@ from engine.submission.receipts import Done, Reply
 from engine.tracing.tracer import AcceptSpan, Tracer
 
 BATCH, SINGLE = "/events/batch", "/events"
+P = ParamSpec("P")
+T = TypeVar("T")
+
+log = structlog.get_logger("angarium.traces")
 
 
 class TracedIngest:
@@ -36,7 +43,7 @@ class TracedIngest:
     ) -> None:
         """Take one request's body, as the port says."""
         route = BATCH if batch else SINGLE
-        span = self._tracer.accept(trace, environment, route, len(body))
+        span = _guarded(self._tracer.accept, trace, environment, route, len(body))
         if span is not None:
             trace, done = span.trace, partial(_replied, span, done)
         self._ingest.submit(environment, body, batch, done, hops, key, trace)
@@ -44,7 +51,7 @@ class TracedIngest:
 
 def _replied(span: AcceptSpan, done: Done, reply: Reply) -> None:
     done(reply)
-    span.end(reply)
+    _guarded(span.end, reply)
 
 
 class TracedIntakeStore:
@@ -61,9 +68,9 @@ class TracedIntakeStore:
             acceptance = await self._store.accept(group)
         except StoreError as error:
             if not group.again:  # it is written again and again until the store is back
-                self._tracer.committed(group.events, began, {}, type(error).__name__)
+                _guarded(self._tracer.committed, group.events, began, {}, type(error).__name__)
             raise
-        self._tracer.committed(group.events, began, acceptance.lost)
+        _guarded(self._tracer.committed, group.events, began, acceptance.lost)
         return acceptance
 
     async def draw(self) -> int:
@@ -90,9 +97,10 @@ class TracedSender:
         """Begin an attempt, as the port says."""
         trace = transmission.delivery.event.trace
         if trace is not None and is_sampled(trace):
-            span = self._tracer.attempt(transmission, trace)
-            transmission.trace = span.trace
-            done = partial(_ended, span.end, done)
+            span = _guarded(self._tracer.attempt, transmission, trace)
+            if span is not None:
+                transmission.trace = span.trace
+                done = partial(_ended, span.end, done)
         self._sender.send(transmission, done)
 
     def forget(self, destination: str) -> None:
@@ -104,4 +112,13 @@ def _ended(
     end: Callable[[Outcome], None], done: Callable[[Outcome], None], outcome: Outcome
 ) -> None:
     done(outcome)
-    end(outcome)
+    _guarded(end, outcome)
+
+
+def _guarded(make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """Run what makes or ends a span; None where it broke. A barrier: events go on without the span."""
+    try:
+        return make(*args, **kwargs)
+    except Exception:
+        log.exception("traces.span_broke", step=getattr(make, "__name__", repr(make)))
+        return None

@@ -181,14 +181,10 @@ class Tracer:
         """Begin the span of an attempt, and make the one of the time that its delivery has waited."""
         destination, delivery = transmission.destination, transmission.delivery
         now, number = self.now(), transmission.number
-        subject: dict[str, str | int | bool] = {
-            "angarium.workspace.id": destination.workspace,
+        subject: dict[str, str | int] = {
             "angarium.destination.id": destination.id,
             "angarium.delivery.id": delivery.id,
-            "angarium.event.id": delivery.event.id,
-            "angarium.event.type": delivery.event.type,
             "angarium.attempt.number": number,
-            "angarium.delivery.origin": word(delivery.origin),
         }
         since = self._waited_since(delivery, number)
         if since is not None:
@@ -197,6 +193,10 @@ class Tracer:
         target = destination.target
         # No url.full: addresses of receivers can hold their secrets.
         attributes = subject | {
+            "angarium.workspace.id": destination.workspace,
+            "angarium.event.id": delivery.event.id,
+            "angarium.event.type": delivery.event.type,
+            "angarium.delivery.origin": word(delivery.origin),
             "http.request.method": word(destination.method),
             "server.address": target.host,
             "server.port": target.port,

@@ -12,6 +12,7 @@ from engine.actors.decisions import NAME as DECISIONS
 from engine.core.vocabulary import Environment, Scope
 from engine.model.trace import attempt_span
 from engine.submission.submission import NAME as ROUTING
+from engine.tracing.open_telemetry import Spans
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.collector import Collector, Seen, open_collector
@@ -289,6 +290,25 @@ async def test_lines_of_the_log_name_the_trace(
     decided = [line for line in lines if line["event"] == "delivery.decided"]
     assert {line["trace_id"] for line in decided if line["delivery"] == delivery} == {TRACE}
     assert {line["delivery"] for line in decided if "trace_id" in line} == {delivery}
+
+
+async def test_a_span_that_breaks_costs_nothing_but_itself(
+    bridge: Bridge, receiver: Receiver, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_args: object, **_kwargs: object) -> None:
+        raise RuntimeError("the library broke")
+
+    monkeypatch.setattr(Spans, "begin", broken)
+    with structlog.testing.capture_logs() as lines:
+        async with open_service(bridge, traces_sample=1.0) as house:
+            api = await house.caller(await house.tenant("acme"))
+            await destination(api, receiver.url())
+            await post(api, traceparent=SAMPLED)
+            (got,) = await receiver.reaches(1)
+            await house.settled(api, got.headers["angarium-delivery-id"])
+    assert got.headers["traceparent"] == SAMPLED, "it passes through"
+    assert [line["event"] for line in lines].count("traces.span_broke") == 3
+    assert collector.spans() == []
 
 
 async def test_a_collector_that_hangs_holds_nothing_up(
