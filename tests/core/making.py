@@ -89,3 +89,10 @@ def held(machine: DestinationMachine) -> tuple[int, int]:
 
 def seqs(deliveries: list[Delivery]) -> list[int]:
     return [delivery.seq for delivery in deliveries]
+
+
+def fill(machine: DestinationMachine, count: int, first: int = 1, **more: Any) -> list[Delivery]:
+    """Have deliveries arrive at a machine; return them."""
+    deliveries = [a_delivery(seq, **more) for seq in range(first, first + count)]
+    machine.arrive(deliveries, NOW)
+    return deliveries

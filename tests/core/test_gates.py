@@ -6,7 +6,6 @@ import pytest
 
 from engine.core.health import CircuitState, Hold, HoldReason
 from engine.core.machine import DestinationMachine
-from engine.core.records import Delivery
 from engine.core.vocabulary import (
     DestinationStatus,
     DlqStatus,
@@ -21,15 +20,10 @@ from tests.core.making import (
     a_machine,
     a_success,
     commit,
+    fill,
     seqs,
     step,
 )
-
-
-def fill(machine: DestinationMachine, count: int, first: int = 1, **more: object) -> list[Delivery]:
-    deliveries = [a_delivery(seq, **more) for seq in range(first, first + count)]  # type: ignore[arg-type]  # a test's keywords
-    machine.arrive(deliveries, NOW)
-    return deliveries
 
 
 def open_circuit(machine: DestinationMachine, now: float = NOW) -> None:

@@ -4,8 +4,6 @@ import pytest
 
 from engine.core.commands import DeadRequest, DueRequest, MemoryLimits, ReadRequest
 from engine.core.health import HealthState
-from engine.core.machine import DestinationMachine
-from engine.core.records import Delivery
 from engine.core.vocabulary import (
     DeliveryClass,
     DeliveryStatus,
@@ -24,18 +22,13 @@ from tests.core.making import (
     a_skip,
     a_success,
     commit,
+    fill,
     held,
     seqs,
     step,
 )
 
 CRITICAL, HIGH, STANDARD, REPLAY = DeliveryClass
-
-
-def fill(machine: DestinationMachine, count: int, first: int = 1, **more: object) -> list[Delivery]:
-    deliveries = [a_delivery(seq, **more) for seq in range(first, first + count)]  # type: ignore[arg-type]  # a test's keywords
-    machine.arrive(deliveries, NOW)
-    return deliveries
 
 
 # --- sending

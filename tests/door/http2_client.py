@@ -6,7 +6,7 @@ import h2.events
 import h2.settings
 import trio
 
-from tests.door.house import Response
+from tests.door.house import House, Response
 
 
 class Http2Client:
@@ -115,3 +115,12 @@ class Http2Client:
         if body:
             await self.send_body(number, body)
         return await self.response(number)
+
+
+async def dial(house: House) -> Http2Client:
+    """Return a client that has greeted the house's door."""
+    stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
+    house.streams.append(stream)
+    client = Http2Client(stream)
+    await client.start()
+    return client

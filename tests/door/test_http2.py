@@ -32,21 +32,13 @@ from tests.door.house import (
     post,
     running,
 )
-from tests.door.http2_client import Http2Client
+from tests.door.http2_client import Http2Client, dial
 from tests.door.test_http2_floods import FLOODS, MANY, flooded_by
 from tests.door.test_http2_smuggling import SETTING, frame
 from tests.patience import HANGS_S
 
 GOODBYE = b"\0\0\x08\7" + bytes(13)  # GOAWAY without an error
 HEADERS = [("authorization", "Bearer " + INGEST.decode()), ("content-type", "application/json")]
-
-
-async def dial(house: House) -> Http2Client:
-    stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
-    house.streams.append(stream)
-    client = Http2Client(stream)
-    await client.start()
-    return client
 
 
 async def test_prior_knowledge_and_many_requests_on_one_connection() -> None:

@@ -17,8 +17,8 @@ import trio
 
 from api.budget import BodyBudget
 from api.ingestion import EVENT_BYTES
-from tests.door.house import EVENT, INGEST, QUICK, READ, House, open_house
-from tests.door.http2_client import Http2Client
+from tests.door.house import EVENT, INGEST, QUICK, READ, open_house
+from tests.door.http2_client import dial
 from tests.patience import HANGS_S
 
 SIZE = 300_000
@@ -104,14 +104,6 @@ async def test_every_client_gets_an_early_status_every_time(
         for name, ask in clients.items():
             found[name] = await ask(url, size, key, kind)
     assert found == dict.fromkeys(clients, [str(status)] * TIMES)
-
-
-async def dial(house: House) -> Http2Client:
-    stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
-    house.streams.append(stream)
-    client = Http2Client(stream)
-    await client.start()
-    return client
 
 
 HEADERS = [("content-type", JSON)]

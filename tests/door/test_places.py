@@ -14,7 +14,7 @@ from api.door.limits import LIMITS
 from api.door.places import STARTS, Place, Places, account_of
 from engine.model.errors import Refusal
 from tests.door.house import Client, House, open_house, post
-from tests.patience import HANGS_S
+from tests.patience import until
 
 GET = b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -185,12 +185,6 @@ async def connect_from(house: House, host: str) -> Client:
     stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1], local_address=host)
     house.streams.append(stream)
     return Client(stream)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(HANGS_S):
-        while not condition():  # noqa: ASYNC110 - sockets take real time, and have no event for nobody
-            await trio.sleep(0.002)
 
 
 async def test_a_crowd_of_one_address_leaves_places_to_others_and_ingestion_needs_none() -> None:

@@ -11,7 +11,7 @@ import trio
 from api.door.places import UntakenAnswers
 from engine.model.errors import Refusal
 from tests.door.house import QUICK, Client, House, open_house, post
-from tests.patience import HANGS_S
+from tests.patience import until
 
 MIB = 1024 * 1024
 SIZE = 8 * MIB  # more than the kernel keeps for a connection
@@ -70,12 +70,6 @@ async def slow_reader(
     client = Client(stream)
     await client.send(request)
     return client
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(HANGS_S):
-        while not condition():  # noqa: ASYNC110 - sockets take real time, and have no event for nobody
-            await trio.sleep(0.002)
 
 
 async def test_slow_readers_of_large_answers_hold_a_bounded_number_of_bytes() -> None:

@@ -2,18 +2,17 @@
 
 import socket
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
 
 from engine.wire.resolver import THREADS_WORKSPACE
 from tests.api.house import Caller
 from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
+from tests.wire.street import until
 
 NAMES = THREADS_WORKSPACE + 2
 
@@ -40,11 +39,11 @@ async def test_names_that_hang_keep_no_other_workspace_waiting(
             for number in range(NAMES):
                 url = f"http://{number}.hangs.test/hook"
                 nursery.start_soon(destination, api, url, [f"hangs.{number}"])
-            await _until(lambda: house.server.wire.statistics().lookups == THREADS_WORKSPACE)
+            await until(lambda: house.server.wire.statistics().lookups == THREADS_WORKSPACE)
             await destination(neighbour, f"http://localhost:{receiver.port}/hook", ["fine"])
         for number in range(NAMES):
             await post(api, f"hangs.{number}")
-        await _until(lambda: house.server.wire.statistics().lookups == THREADS_WORKSPACE)
+        await until(lambda: house.server.wire.statistics().lookups == THREADS_WORKSPACE)
         for number in range(5):
             await post(neighbour, "fine")
             with trio.fail_after(HANGS_S):
@@ -52,9 +51,3 @@ async def test_names_that_hang_keep_no_other_workspace_waiting(
         assert house.server.wire.statistics().lookups == THREADS_WORKSPACE
     finally:
         let.set()
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(HANGS_S):
-        while not condition():
-            await wait_all_tasks_blocked(0.001)

@@ -72,6 +72,12 @@ class ServiceHouse:
         )
 
 
+async def browser_of(house: ServiceHouse, api: Caller, customer: str = "ada") -> Caller:
+    """Return a caller with a session of a customer's browser."""
+    made = await api("POST", "/embed/sessions", {"customerExternalId": customer})
+    return house.caller_with(made.json["token"])
+
+
 async def destination(caller: Caller, url: str, types: list[str] | None = None, **more: Any) -> str:
     """Make a destination with a rule for `types` (everything, where none are given); return its id."""
     made = await caller("POST", "/destinations", {"name": "a test's", "url": url, **more})

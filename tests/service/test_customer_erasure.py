@@ -7,10 +7,9 @@ import trio
 import engine.control.erasure
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, destination, open_service, post
+from tests.service.house import ServiceHouse, browser_of, destination, open_service, post
 from tests.service.receiver import Receiver
 from tests.service.test_erasure import FIELDS, SECRET, contents
-from tests.service.test_overview import session
 
 
 async def erased(house: ServiceHouse, api: Caller, customer: str) -> Any:
@@ -104,6 +103,6 @@ async def test_an_erasure_goes_on_after_a_restart(bridge: Bridge, monkeypatch: A
 
 async def test_a_session_erases_no_customer(house: ServiceHouse, api: Caller) -> None:
     await post(api, customerExternalId="c1")
-    own = await session(api, house, "c1")
+    own = await browser_of(house, api, "c1")
     assert (await own("DELETE", "/customers/c1")).status == 403
     assert (await api("DELETE", "/customers/nobody")).status == 404

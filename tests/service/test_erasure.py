@@ -7,10 +7,9 @@ import trio
 
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, destination, post
+from tests.service.house import ServiceHouse, browser_of, destination, post
 from tests.service.receiver import Receiver
 from tests.service.test_orders import waiting
-from tests.service.test_overview import session
 
 SECRET = "a secret of somebody"
 FIELDS: dict[str, Any] = {"payload": {"name": SECRET}, "metadata": {"more": SECRET}}
@@ -102,7 +101,7 @@ async def test_an_attempt_in_flight_ends_before_anything_is_erased(
 
 async def test_a_session_erases_nothing(house: ServiceHouse, api: Caller) -> None:
     event = await post(api, customerExternalId="c1")
-    own = await session(api, house, "c1")
+    own = await browser_of(house, api, "c1")
     assert (await own("DELETE", f"/events/{event}/payload")).status == 403
     nobody = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
     assert (await api("DELETE", f"/events/{nobody}/payload")).status == 404

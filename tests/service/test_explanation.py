@@ -1,10 +1,9 @@
 """Why an event went where it went: the rules of now beside what was recorded."""
 
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, destination, post
+from tests.service.house import ServiceHouse, browser_of, destination, post
 from tests.service.receiver import Receiver
 from tests.service.test_filters import rule
-from tests.service.test_overview import session
 
 
 async def test_an_event_is_explained_rule_by_rule_with_what_was_recorded(
@@ -48,7 +47,7 @@ async def test_a_customer_sees_its_own_rules_and_no_values_without_permission(
     await destination(api, receiver.url(), ["order.*"])
     await rule(api, own, name="own", eventTypes=["order.*"], filter="event.payload.a == 1")
     event = await post(api, "order.created", payload={"a": 1}, customerExternalId="c1")
-    mine, other = await session(api, house, "c1"), await session(api, house, "c2")
+    mine, other = await browser_of(house, api, "c1"), await browser_of(house, api, "c2")
     path = f"/events/{event}/explain"
     assert (await other("GET", path)).status == 404
     shown = (await mine("GET", path)).json

@@ -6,9 +6,8 @@ import pytest
 
 from storage.log import searching, walk
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, destination, post
+from tests.service.house import ServiceHouse, browser_of, destination, post
 from tests.service.receiver import Receiver
-from tests.service.test_overview import session
 
 
 async def listed(api: Caller, path: str) -> list[str]:
@@ -37,7 +36,7 @@ async def test_deliveries_are_listed_by_type_customer_answer_and_replay_job(
     await house.until(api, f"/replay-jobs/{job}", lambda each: each["status"] == "COMPLETED")
     (again,) = await listed(api, f"/deliveries?replayJobId={job}")
     assert again not in (fine, bad)
-    own, other = await session(api, house, "c1"), await session(api, house, "c2")
+    own, other = await browser_of(house, api, "c1"), await browser_of(house, api, "c2")
     assert await listed(own, "/deliveries?customerExternalId=c1") == [again, fine]
     assert await listed(other, "/deliveries?customerExternalId=c1") == []
     assert await listed(own, "/deliveries?responseStatus=503") == []

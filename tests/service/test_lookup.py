@@ -6,9 +6,8 @@ from urllib.parse import quote
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, destination, post
+from tests.service.house import ServiceHouse, browser_of, destination, post
 from tests.service.receiver import Receiver
-from tests.service.test_overview import session
 
 NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
 
@@ -62,7 +61,7 @@ async def test_what_others_have_is_not_found(
     fields = {"customerExternalId": "c1", "idempotencyKey": "key"}
     event = await post(api, "order.created", **fields)
     delivery = (await api("GET", f"/events/{event}/deliveries")).json["items"][0]["id"]
-    own, other = await session(api, house, "c1"), await session(api, house, "c2")
+    own, other = await browser_of(house, api, "c1"), await browser_of(house, api, "c2")
     stranger = await house.caller(await house.tenant("stranger"), Scope.READ)
     for text in (target, event, delivery, "key", "order"):
         assert await found(own, text), text

@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, destination, post
+from tests.service.house import ServiceHouse, browser_of, destination, post
 from tests.service.receiver import Receiver
 
 NEVER: dict[str, list[int]] = {"retrySchedule": []}
@@ -21,11 +21,6 @@ async def listed(api: Caller, query: str = "") -> list[str]:
     answer = await api("GET", f"{SUMMARIES}?{query}")
     assert answer.status == 200, answer.body
     return [each["destination"]["name"] for each in answer.json["items"]]
-
-
-async def session(api: Caller, house: ServiceHouse, customer: str) -> Caller:
-    made = await api("POST", "/embed/sessions", {"customerExternalId": customer})
-    return house.caller_with(made.json["token"])
 
 
 async def test_a_summary_has_the_destination_its_health_its_day_and_its_dead_letters(
@@ -110,7 +105,7 @@ async def test_an_embed_session_has_summaries_and_analytics_of_its_own_destinati
         event = await post(api, customerExternalId=customer)
         for item in (await api("GET", f"/events/{event}/deliveries")).json["items"]:
             await house.settled(api, item["id"])
-    ada = await session(api, house, "ada")
+    ada = await browser_of(house, api, "ada")
     page = (await ada("GET", SUMMARIES)).json
     assert [each["destination"]["id"] for each in page["items"]] == [own]
     counted = (await ada("GET", "/observability/analytics")).json

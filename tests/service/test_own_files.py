@@ -3,8 +3,7 @@
 import base64
 
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse
-from tests.service.test_overview import session
+from tests.service.house import ServiceHouse, browser_of
 
 
 async def uploaded(api: Caller, text: str, **fields: str) -> str:
@@ -20,7 +19,7 @@ async def test_a_session_reads_its_customers_files_and_no_others(
     mine = await uploaded(api, "mine", customerExternalId="c1")
     theirs = await uploaded(api, "theirs", customerExternalId="c2")
     nobodys = await uploaded(api, "nobody's")
-    own = await session(api, house, "c1")
+    own = await browser_of(house, api, "c1")
     page = (await own("GET", "/files")).json
     assert [each["id"] for each in page["items"]] == [mine]
     assert (await own("GET", "/files?customerExternalId=c2")).json["items"] == []
@@ -35,7 +34,7 @@ async def test_without_permission_a_session_sees_a_file_but_not_its_content(
     house: ServiceHouse, api: Caller
 ) -> None:
     mine = await uploaded(api, "mine", customerExternalId="c1")
-    own = await session(api, house, "c1")
+    own = await browser_of(house, api, "c1")
     may = {"customerMay": {"viewPayloads": False}}
     assert (await api("PATCH", "/workspace", may)).status == 200
     shown = (await own("GET", f"/files/{mine}")).json

@@ -14,7 +14,7 @@ from engine.model.configuration import Tenant
 from engine.model.quotas import Ability
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, destination, open_service, post
+from tests.service.house import ServiceHouse, browser_of, destination, open_service, post
 from tests.service.receiver import Receiver
 
 DOCUMENT = json.loads(openapi_json())
@@ -33,11 +33,6 @@ OF_A_SAMPLE = {
 OWN_INPUT = {"runTransformScript", "previewDestinationTemplate"}
 HOOK = {"name": "d", "url": "https://example.com/hooks"}
 BEARER = {"kind": "BEARER", "token": "t0ken"}
-
-
-async def browser_of(house: ServiceHouse, api: Caller, customer: str = "ada") -> Caller:
-    made = await api("POST", "/embed/sessions", {"customerExternalId": customer})
-    return house.caller_with(made.json["token"])
 
 
 async def let(api: Caller, **may: bool) -> None:

@@ -3,10 +3,9 @@
 from typing import Any
 
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, destination, post
+from tests.service.house import ServiceHouse, browser_of, destination, post
 from tests.service.receiver import Receiver
 from tests.service.test_orders import waiting
-from tests.service.test_overview import session
 
 HOUR: list[int] = [3600, 3600]
 
@@ -108,7 +107,7 @@ async def test_lanes_and_explanations_of_other_customers_do_not_exist(
 ) -> None:
     options = {"delivery": {"retrySchedule": HOUR, "ordering": "KEY"}}
     target, (delivery,) = await waiting(house, api, receiver, 1, customerExternalId="c1", **options)
-    own, other = await session(api, house, "c1"), await session(api, house, "c2")
+    own, other = await browser_of(house, api, "c1"), await browser_of(house, api, "c2")
     for path in (f"/destinations/{target}/lanes", f"/deliveries/{delivery}/explain"):
         assert (await own("GET", path)).status == 200
         assert (await other("GET", path)).status == 404

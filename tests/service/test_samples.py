@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, destination
+from tests.service.house import ServiceHouse, browser_of, destination
 from tests.service.receiver import Receiver
-from tests.service.test_overview import session
 
 SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}}}
 
@@ -110,7 +109,7 @@ async def test_a_customer_rehearses_its_own_destinations_and_sees_bodies_with_pe
     house: ServiceHouse, api: Caller, receiver: Receiver
 ) -> None:
     target = await destination(api, receiver.url(), ["never.*"], customerExternalId="c1")
-    own, other = await session(api, house, "c1"), await session(api, house, "c2")
+    own, other = await browser_of(house, api, "c1"), await browser_of(house, api, "c2")
     path = f"/destinations/{target}/test"
     assert (await other("POST", path, {"dryRun": True})).status == 404
     assert (await sampled(own, target, dryRun=True))["request"]["body"] is not None

@@ -10,16 +10,11 @@ from engine.model.configuration import Tenant
 from engine.model.quotas import WorkspaceSettings
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
-from tests.service.house import ServiceHouse, open_service
+from tests.service.house import ServiceHouse, browser_of, open_service
 
 COLORS = {"primary": None, "accent": None, "background": None, "text": None}
 BRANDING = {"name": None, "logoUrl": None, "colors": COLORS, "locale": None, "supportUrl": None}
 PORTAL = "https://portal.example.com"
-
-
-async def browser_of(house: ServiceHouse, api: Caller, customer: str = "ada") -> Caller:
-    made = await api("POST", "/embed/sessions", {"customerExternalId": customer})
-    return house.caller_with(made.json["token"])
 
 
 async def test_settings_are_as_by_default_until_they_are_changed(
