@@ -44,8 +44,8 @@ from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
 from engine.plans.plans import Plans, Visibility
 from engine.recording.throughput import Throughput
+from engine.replay.admission import ReplaySamples
 from engine.replay.ports import JobStore
-from engine.replay.samples import ReplaySamples
 from engine.routing.judge import EventJudge
 from engine.runtime.loop_watch import LoopWatch
 from engine.schemas.records import SchemaStore

@@ -6,12 +6,11 @@ from uuid import UUID
 import click
 import trio
 
-from api.cli.address import server_url
 from api.cli.database import open_keys
 from api.cli.errors import Trouble
 from api.cli.options import DATABASE, settings_flags, settings_from
 from api.cli.printing import say
-from api.cli.welcome import login_link
+from api.cli.welcome import login_link, server_url
 from engine.settings import Settings
 
 

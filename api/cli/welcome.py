@@ -1,14 +1,24 @@
-"""What a server says on standard output when it is ready: keys once, the address, what to type next."""
+"""A server's welcome on standard output: keys once, its address, and what to type next."""
 
 import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from ipaddress import ip_address
 from pathlib import Path
 
-from api.cli.address import server_url
 from engine.control.keys import NewKey
 from engine.settings import Settings
+
+
+def server_url(settings: Settings) -> str:
+    """Return the base address for a client on this machine: a wildcard becomes the loopback."""
+    host, port = settings.address
+    if host != "localhost" and (address := ip_address(host)).is_unspecified:
+        host = "127.0.0.1" if address.version == 4 else "::1"
+    shown = f"[{host}]" if ":" in host else host
+    scheme = "https" if settings.tls_cert else "http"
+    return f"{scheme}://{shown}:{port}"
 
 
 def welcome(

@@ -26,7 +26,7 @@ from engine.log.visible_log import VisibleDeliveries, VisibleEvents
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
 from engine.plans.plans import Visibility
-from engine.replay.samples import ReplaySamples
+from engine.replay.admission import ReplaySamples
 from engine.routing.judge import EventJudge
 from storage.audit.log import PostgresAudit
 from storage.backlog.queues import PostgresQueues

@@ -18,10 +18,10 @@ from engine.outbound import OutboundSender
 from engine.outbound.authenticating import Authenticator
 from engine.outbound.tokens import Tokens
 from engine.ports import IntakeStore
+from engine.recording.group import SettledReplays
 from engine.recording.measures import Measured
 from engine.recording.outcome_queue import OutcomeQueue
 from engine.recording.recorder import Recorder
-from engine.recording.settled_replays import SettledReplays
 from engine.replay.runner import ReplayRunner
 from engine.routing.backfill import DestinationRoutes
 from engine.runtime.pressure import Pressure

@@ -18,7 +18,7 @@ from api.door.elsewhere import UNKNOWN, Elsewhere, Receive, Send
 from api.door.exchange import Exchange, Message
 from api.door.forwarded import Proxies
 from api.door.http2 import Http2Connection
-from api.door.http2_turns import Turns
+from api.door.http2_frames import Turns
 from api.door.limits import LIMITS, Limits
 from api.door.listener import Listener, listening_sockets
 from api.door.places import Place, Places, PlacesStatistics, UntakenAnswers, account_of

@@ -29,12 +29,12 @@ from api.door.http2_frames import (
     RST_STREAM,
     WINDOW,
     RefusedError,
+    Turns,
 )
 from api.door.http2_head import Fields, check_trailers, head_of
 from api.door.http2_protocol import ACKNOWLEDGED_BYTES, SETTINGS, STREAMS
 from api.door.http2_sending import Sending
 from api.door.http2_stream import StreamRequest
-from api.door.http2_turns import Turns
 from api.door.transport import Transport
 from api.ingestion import PATHS
 

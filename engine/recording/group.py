@@ -1,9 +1,12 @@
-"""A group of outcomes, as one statement of the recorder writes it."""
+"""A group of outcomes, as one statement of the recorder writes it, and the mailbox of settled replays."""
+
+from collections.abc import Sequence
 
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus
 from engine.model.identity import shard_of
 from engine.ports import BacklogMark, ReplayDelta, SettleGroup, SnapshotWrite
+from engine.runtime.wake import Wake
 
 _UNSETTLED = (DeliveryStatus.RETRYING, DeliveryStatus.PENDING)
 
@@ -48,3 +51,21 @@ def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
             delta.delivered += 1
             delta.failed -= again
     return list(deltas.values())
+
+
+class SettledReplays:
+    """Owner of the durable settlements that the runner has not read yet. `wake` is the runner's."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Settlement] = []
+        self.wake = Wake()
+
+    def put(self, settlements: Sequence[Settlement]) -> None:
+        """Add durable settlements, and wake the runner."""
+        self._waiting.extend(settlements)
+        self.wake.set()
+
+    def take(self) -> list[Settlement]:
+        """Return all that wait, in their order; they leave the mailbox."""
+        taken, self._waiting = self._waiting, []
+        return taken

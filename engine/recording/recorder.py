@@ -26,10 +26,9 @@ from engine.ports import (
 )
 from engine.ports.outage import Outage
 from engine.recording.feed import Feed
-from engine.recording.group import build_group
+from engine.recording.group import SettledReplays, build_group
 from engine.recording.measures import Measured, measured
 from engine.recording.outcome_queue import OutcomeQueue, QueuedOutcome, SettlementOwner
-from engine.recording.settled_replays import SettledReplays
 from engine.recording.throughput import Counts, counts_of
 from engine.runtime.halves import Halves
 

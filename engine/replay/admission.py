@@ -3,16 +3,18 @@
 A lane that is stuck is parked, and the other lanes go on. A lane that is only full is waited for.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from engine.core.destination import Destination
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, Ordering, ReplayMode
+from engine.model.identity import Identity
 from engine.ports import DirtyDestination
 from engine.replay.job import Leg, ReplayJob, shifted
-from engine.replay.ports import Chunk, ReplayStore, Stretch
+from engine.replay.ports import Chunk, Reading, ReplayStore, Stretch
 from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
@@ -165,3 +167,33 @@ def replay_of(original: Delivery, identifier: str, job: ReplayJob) -> Delivery:
         replay_of=None if missing else original.id,
         replay_job=job.id,
     )
+
+
+SAMPLES = 3
+SAMPLE_BYTES = 64 * 1024  # of payloads in one read: the first is read whole anyway
+STRETCHES = 20  # that are read of one destination until there is a sample: some 0.1 s
+
+
+class ReplaySamples:
+    """Reads samples; it changes nothing."""
+
+    def __init__(self, reading: Callable[[ReplayJob], Reading], identity: Identity) -> None:
+        self._reading = reading
+        self._identity = identity
+
+    async def of(self, job: ReplayJob, legs: Sequence[Leg]) -> list[Delivery]:
+        """Return deliveries as a job that has enqueued nothing would make them, at most `SAMPLES`."""
+        found: list[Delivery] = []
+        some = legs[:SAMPLES]
+        for number, leg in enumerate(some):
+            wanted = math.ceil((SAMPLES - len(found)) / (len(some) - number))
+            found += await self._of_leg(job, leg, wanted)
+        return [replay_of(each, self._identity.other(), job) for each in found]
+
+    async def _of_leg(self, job: ReplayJob, leg: Leg, wanted: int) -> list[Delivery]:
+        for _ in range(STRETCHES):
+            stretch = await self._reading(job).read(job, leg, wanted, SAMPLE_BYTES)
+            if stretch.originals or stretch.end:
+                return stretch.originals
+            leg = structs.replace(leg, cursor=stretch.through)
+        return []

@@ -28,7 +28,7 @@ from engine.ports import (
     StoreError,
     TooSlowError,
 )
-from engine.recording.settled_replays import SettledReplays
+from engine.recording.group import SettledReplays
 from engine.replay.admission import ChunkEntry, Way, choose, fitting, replay_of, room_at
 from engine.replay.job import ReplayJob
 from engine.replay.missing import MissingReads

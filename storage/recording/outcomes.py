@@ -23,8 +23,13 @@ from storage.database.plan_refresh import KNOWN
 from storage.log.partitions import Partition, day_of
 from storage.log.responses import lines_of_each, text_bytes
 from storage.ownership import SETTLE_OWNER
-from storage.recording.singles import mark_singles
-from storage.recording.successes import Successes, bind_successes, is_success, success_clauses
+from storage.recording.successes import (
+    Successes,
+    bind_successes,
+    is_success,
+    mark_singles,
+    success_clauses,
+)
 
 _MARK = (
     Column("environment", "integer"),

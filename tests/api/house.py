@@ -81,8 +81,8 @@ from engine.plans.plans import BUILT_IN, Plans, Visibility, overridden
 from engine.ports import StoreAwayError, Transmission
 from engine.recording.feed import Feed
 from engine.recording.throughput import Throughput
+from engine.replay.admission import ReplaySamples
 from engine.replay.job import ReplayJob
-from engine.replay.samples import ReplaySamples
 from engine.routing.judge import EventJudge
 from engine.routing.router import Router
 from engine.runtime.clock import Clock

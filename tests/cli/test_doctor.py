@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from structlog.testing import capture_logs
 
 from api.cli import main
-from api.cli.doctor import declared, machine, security
+from api.cli.doctor import machine, security
 from api.cli.doctor.database import check_database
 from api.cli.doctor.finding import Finding, Level
 from api.cli.failures import EXIT_SETTINGS
@@ -201,18 +201,18 @@ def test_plans_that_a_server_would_refuse_are_in_the_way(text: str | None, tmp_p
     plans = tmp_path / "plans.toml"
     if text is not None:
         plans.write_text(text)
-    finding = declared.check_plans(Settings(plans_file=plans))
+    finding = machine.check_plans(Settings(plans_file=plans))
     assert finding.level is FAILURE
     assert str(plans) in finding.message
 
 
 def test_templates_that_a_server_would_refuse_are_in_the_way(tmp_path: Path) -> None:
     nowhere = Settings(templates_dir=tmp_path / "nowhere")
-    assert declared.check_templates(nowhere).level is FAILURE
+    assert machine.check_templates(nowhere).level is FAILURE
     (tmp_path / "sms.toml").write_text("name = ")
-    broken = declared.check_templates(Settings(templates_dir=tmp_path))
+    broken = machine.check_templates(Settings(templates_dir=tmp_path))
     assert (broken.level, "sms.toml" in broken.message) == (FAILURE, True)
-    unknown = declared.check_templates(Settings(template_hosts=(("nosuch", "a.b"),)))
+    unknown = machine.check_templates(Settings(template_hosts=(("nosuch", "a.b"),)))
     assert (unknown.level, "nosuch" in unknown.message) == (FAILURE, True)
 
 
@@ -220,16 +220,16 @@ def test_plans_templates_and_a_file_store_that_a_server_takes_are_fine(tmp_path:
     plans = tmp_path / "plans.toml"
     plans.write_text(GOLD + "destinations = 1")
     settings = Settings(plans_file=plans, template_hosts=(("slack", "a.b"),))
-    assert "gold" in declared.check_plans(settings).message
-    assert declared.check_plans(settings).level is OK
-    assert declared.check_templates(settings).level is OK
-    assert declared.check_file_store(settings).level is OK
-    assert declared.check_file_store(Settings(data_dir=tmp_path / "data")).level is OK
+    assert "gold" in machine.check_plans(settings).message
+    assert machine.check_plans(settings).level is OK
+    assert machine.check_templates(settings).level is OK
+    assert machine.check_file_store(settings).level is OK
+    assert machine.check_file_store(Settings(data_dir=tmp_path / "data")).level is OK
     assert os.listdir(tmp_path) == ["plans.toml"]
 
 
 def test_a_file_store_that_means_nothing_is_in_the_way() -> None:
-    assert declared.check_file_store(Settings(file_store="s3://b?nope=1")).level is FAILURE
+    assert machine.check_file_store(Settings(file_store="s3://b?nope=1")).level is FAILURE
 
 
 @pytest.mark.parametrize(

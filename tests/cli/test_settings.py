@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from api.cli import main
-from api.cli.address import server_url
 from api.cli.errors import settings_trouble
 from api.cli.options import _without_password
+from api.cli.welcome import server_url
 from engine.settings import PREFIX, Settings
 
 

@@ -9,7 +9,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from api.door.http2 import Http2Connection
-from api.door.http2_turns import Turns
+from api.door.http2_frames import Turns
 from tests.door.house import EVENT
 from tests.fuzz.doors.frames import BEGINNING, DATA, HEADERS, PING, Client, Neighbour, block, frame
 from tests.fuzz.doors.request import _raise

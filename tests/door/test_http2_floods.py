@@ -11,9 +11,18 @@ import trio
 from h2.errors import ErrorCodes
 
 from api.door.framing import MAX_HEAD, PREFACE
-from api.door.http2_frames import BLOCK_BYTES, CONTINUATIONS, REQUEST_COST, Frames, RefusedError
+from api.door.http2_frames import (
+    BLOCK_BYTES,
+    CONTINUATIONS,
+    LEAST_COST,
+    MOST_COST,
+    PASS_COST,
+    REQUEST_COST,
+    Frames,
+    RefusedError,
+    Turns,
+)
 from api.door.http2_protocol import Decoder, Protocol
-from api.door.http2_turns import LEAST_COST, MOST_COST, PASS_COST, Turns
 from api.door.limits import LIMITS
 from tests.door.house import EVENT, INGEST, House, open_house
 from tests.door.http2_client import Http2Client

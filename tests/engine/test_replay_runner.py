@@ -19,7 +19,7 @@ from engine.intake.entries import EntryQueue
 from engine.model.identity import Identity
 from engine.model.read_models import Models
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowError
-from engine.recording.settled_replays import SettledReplays
+from engine.recording.group import SettledReplays
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
 from engine.replay.pace import SLOW_MOST, STEP_REST, TOO_SLOW
 from engine.replay.ports import (

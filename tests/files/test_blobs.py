@@ -10,8 +10,8 @@ import trio
 import trio.testing
 from obstore.store import MemoryStore
 
-from api.cli.doctor.declared import check_file_store
 from api.cli.doctor.finding import Level
+from api.cli.doctor.machine import check_file_store
 from api.composition.serving import read_declared
 from bench.service import free_port
 from engine.files.ports import PIECE_BYTES, BlobMissingError, BlobsAwayError

@@ -40,9 +40,9 @@ from engine.model.read_models import Models
 from engine.plans.plans import Plans, Visibility
 from engine.ports import OwnershipLostError, StoreAwayError, StoreError, Transmission
 from engine.recording.announcer import Announcer
+from engine.recording.group import SettledReplays
 from engine.recording.outcome_queue import OutcomeQueue
 from engine.recording.recorder import Recorder
-from engine.recording.settled_replays import SettledReplays
 from engine.replay.runner import ReplayRunner
 from engine.routing.backfill import DestinationRoutes
 from engine.routing.judging_time import JudgingTime

@@ -11,7 +11,7 @@ from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
 from engine.ports import PoisonError
 from storage.counters.minutes import bind_minutes, minutes_clause
 from storage.database.columns import Arguments
-from storage.recording.singles import Singles, mark_singles
+from storage.recording.successes import Singles, mark_singles
 from tests.storage.world import (
     World,
     deliveries_of,

@@ -20,7 +20,7 @@ from engine.model.announcements import silent
 from engine.model.identity import Identity
 from engine.model.read_models import Models
 from engine.ports import DirtyDestination, StoreAwayError
-from engine.recording.settled_replays import SettledReplays
+from engine.recording.group import SettledReplays
 from engine.replay.ports import Chunk, Enqueued
 from engine.replay.runner import ReplayRunner
 from engine.routing.backfill import DestinationRoutes

@@ -20,8 +20,7 @@ from storage.database.plan_refresh import KNOWN
 from storage.database.profiles import UPKEEP
 from storage.log.partitions import Partition, day_of, make_partitions
 from storage.recording.outcomes import Shape, settle_statement
-from storage.recording.singles import Singles
-from storage.recording.successes import INLINE_BYTES, Successes
+from storage.recording.successes import INLINE_BYTES, Singles, Successes
 from tests.patience import HANGS_S
 from tests.storage.ends import ENDS, Maker
 from tests.storage.world import (

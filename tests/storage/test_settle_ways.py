@@ -12,7 +12,7 @@ from msgspec import structs
 
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryOrigin
-from storage.recording import outcomes, singles, successes
+from storage.recording import outcomes, successes
 from tests.storage.world import World, event, failure, identity, settle_group, success
 
 LONG = successes.INLINE_BYTES
@@ -43,7 +43,7 @@ def general(way: str, patch: pytest.MonkeyPatch) -> None:
     elif way == WAYS[1]:
         patch.setattr(successes, "INLINE_BYTES", -1)
     else:
-        patch.setattr(singles, "_ONE_IN", 1 << 30)
+        patch.setattr(successes, "_ONE_IN", 1 << 30)
 
 
 async def settled(

@@ -8,12 +8,12 @@ import click
 import trio
 
 from angarium import AngariumError, AsyncClient, AuthenticationError, RetryPolicy
-from api.cli.address import server_url
 from api.cli.database import open_keys
 from api.cli.demo.screen import Screen
 from api.cli.demo.story import Story
 from api.cli.errors import FAILED, UnreachableTrouble
 from api.cli.options import DATABASE, settings_flags, settings_from
+from api.cli.welcome import server_url
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Environment, Scope
 from engine.settings import Settings

@@ -8,7 +8,7 @@ import click
 import trio
 from pydantic import ValidationError
 
-from api.cli.doctor import declared, machine, security
+from api.cli.doctor import machine, security
 from api.cli.doctor.database import check_database
 from api.cli.doctor.finding import Finding, Level, failure, ok
 from api.cli.errors import FAILED, settings_trouble
@@ -90,9 +90,9 @@ def _of_settings(settings: Settings) -> list[Finding]:
         security.check_master_key(settings),
         *security.check_egress(settings.egress_allow),
         *security.check_tls(settings),
-        declared.check_plans(settings),
-        declared.check_templates(settings),
-        declared.check_authorities(settings),
-        declared.check_file_store(settings),
+        machine.check_plans(settings),
+        machine.check_templates(settings),
+        machine.check_authorities(settings),
+        machine.check_file_store(settings),
         *trio.run(check_database, settings),
     ]

@@ -15,13 +15,19 @@ from pathlib import Path
 
 import httpx
 
-from api.cli.address import server_url
 from api.cli.doctor.finding import Finding, failure, ok, warning
 from api.cli.remote.session import common_options
+from api.cli.welcome import server_url
 from api.door.listener import see_that_free
+from engine.files.ports import BlobsAwayError
+from engine.plans.file import PlansFileError, plans_of
 from engine.settings import PREFIX, Settings
+from engine.templates.catalog import catalog_of
+from engine.templates.reading import TemplateFileError
 from engine.transforms import seal, worker
+from engine.wire.tls import AuthoritiesError, client_context
 from storage.backup.making import read_last
+from storage.files.blobs import FileStoreError, open_blobs, try_store
 
 DESCRIPTORS_FEW = 4_096  # 45 % for clients and as much for receivers: 1,800 connections each
 DESCRIPTORS_GOOD = 65_536
@@ -219,3 +225,46 @@ def check_workers() -> Finding:
         "run strangers' scripts on Linux, x86_64 or aarch64, where the kernel and the container's own"
         " filter allow prctl(PR_SET_SECCOMP)",
     )
+
+
+def check_plans(settings: Settings) -> Finding:
+    """See whether a server can read the plans."""
+    try:
+        plans = plans_of(settings)
+    except PlansFileError as error:
+        return failure("plans", str(error), f"mend the file, or see {PREFIX}PLANS_FILE")
+    return ok("plans", ", ".join(plans))
+
+
+def check_templates(settings: Settings) -> Finding:
+    """See whether a server can read the destination templates, and knows those that get further hosts."""
+    try:
+        catalog = catalog_of(settings)
+    except TemplateFileError as error:
+        remedy = f"mend it, or see {PREFIX}TEMPLATES_DIR and {PREFIX}TEMPLATE_HOSTS"
+        return failure("templates", str(error), remedy)
+    return ok("templates", f"{len(catalog.all())} can be used")
+
+
+def check_authorities(settings: Settings) -> Finding:
+    """See whether the authorities of receivers' certificates can be read."""
+    try:
+        client_context(settings.egress_ca)
+    except AuthoritiesError as error:
+        return failure("authorities", str(error), f"see {PREFIX}EGRESS_CA")
+    also = "" if settings.egress_ca is None else f", and those in {settings.egress_ca}"
+    return ok("authorities", f"receivers' certificates may be of the system's{also}")
+
+
+def check_file_store(settings: Settings) -> Finding:
+    """See whether the file store takes what a server keeps there: a few bytes, which are removed."""
+    if settings.file_store is None:
+        return ok("file store", "in the data folder")
+    try:
+        open_blobs(settings.file_store, settings.data_dir)
+        try_store(settings.file_store)
+    except FileStoreError as error:
+        return failure("file store", str(error), f"see {PREFIX}FILE_STORE")
+    except BlobsAwayError as error:
+        return failure("file store", str(error), f"see the endpoint in {PREFIX}FILE_STORE")
+    return ok("file store", "it takes objects and removes them")

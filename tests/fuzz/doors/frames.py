@@ -15,7 +15,7 @@ from api.door.exchange import Exchange
 from api.door.framing import PREFACE
 from api.door.http2 import Http2Connection
 from api.door.http2_exchange import StreamExchange
-from api.door.http2_turns import Turns
+from api.door.http2_frames import Turns
 from api.door.limits import LIMITS
 from api.ingestion import Ingestion
 from engine.ingest.ingest import Done
