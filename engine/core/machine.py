@@ -97,7 +97,8 @@ class DestinationMachine:
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
         """Take deliveries that were just committed, in seq order."""
         if self.uncommitted:
-            forget_former(deliveries, self.uncommitted, self._backlog.ended, now)
+            read = self._backlog.reader.outstanding
+            forget_former(deliveries, self.uncommitted, self._backlog.ended, read, now)
         self._counters.arrived(len(deliveries), now)
         self._backlog.arrive(deliveries, now)
 
@@ -120,7 +121,7 @@ class DestinationMachine:
         read = self._backlog.reader.finish(request)
         if read is None:
             return
-        forget_former(deliveries, self.uncommitted, self._backlog.ended, now)
+        forget_former(deliveries, self.uncommitted, self._backlog.ended, read, now)
         if self._archived():
             self._discarder.loaded(read, deliveries, through, now, end=end)
             return

@@ -7,6 +7,7 @@ machine that had judged it can learn of these two in either order. Nothing here 
 from collections.abc import Callable, Sequence
 
 from engine.core.backlog import Backlog
+from engine.core.reader import Outstanding
 from engine.core.records import Delivery
 
 
@@ -36,12 +37,16 @@ def forget_former(
     deliveries: Sequence[Delivery],
     uncommitted: dict[str, Delivery],
     ended: Callable[[Delivery, float], None],
+    read: Outstanding | None,
     now: float,
 ) -> None:
-    """End those of `uncommitted` that are back with a later seq: only the durably dead are requeued."""
+    """End those of `uncommitted` that are back with a later seq: only the durably dead are requeued. A
+    `read` under way may still bring their former rows."""
     for delivery in deliveries:
         if delivery.dlq_status is not None:
             former = uncommitted.get(delivery.id)
             if former is not None and former.seq < delivery.seq:
                 del uncommitted[delivery.id]
+                if read is not None:
+                    read.settled[delivery.id] = former.seq
                 ended(former, now)

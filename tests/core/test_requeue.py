@@ -140,3 +140,17 @@ def test_a_row_that_was_read_before_its_death_is_not_taken_for_a_new_life() -> N
     commit(machine, death)
     machine.loaded(read, [stale, a_delivery(5)], 5, {}, True, NOW)
     assert seqs(step(machine).send) == [5]
+
+
+def test_a_row_that_was_read_before_a_requeue_is_stale_although_the_death_was_not_heard() -> None:
+    machine = a_machine(MemoryLimits(4, 1 << 20), **SHORT)
+    dead, death = a_death(machine)
+    machine.spilled(dead.queue, 5, 1)
+    read = step(machine).read
+    assert isinstance(read, ReadRequest)
+    stale = a_delivery(1)
+    machine.arrive([requeued(dead, 9)], NOW)  # so the death is durable
+    machine.loaded(read, [stale, a_delivery(5)], 5, {}, True, NOW)
+    assert 1 not in seqs(step(machine).send)
+    commit(machine, death)
+    assert 1 not in seqs(step(machine).send)
