@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import hypothesis
 import pytest
 import structlog
 from werkzeug.routing import Rule
@@ -47,6 +48,10 @@ def _compile_builders_once() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Agree with all workers on where the run's PostgreSQL server would be."""
     _compile_builders_once()
+    # As on CI: what a test finds must not depend on how fast the machine is.
+    slow = [hypothesis.HealthCheck.too_slow]
+    hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=slow)
+    hypothesis.settings.load_profile("patient")
     # A shell without job control starts what it puts into the background deaf to Ctrl-C, and so would be
     # every program that a test starts and interrupts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
