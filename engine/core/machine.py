@@ -97,8 +97,7 @@ class DestinationMachine:
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
         """Take deliveries that were just committed, in seq order."""
         if self.uncommitted:
-            read = self._backlog.reader.outstanding
-            forget_former(deliveries, self.uncommitted, self._backlog.ended, read, now)
+            forget_former(deliveries, self.uncommitted, self._backlog, now)
         self._counters.arrived(len(deliveries), now)
         self._backlog.arrive(deliveries, now)
 
@@ -121,7 +120,7 @@ class DestinationMachine:
         read = self._backlog.reader.finish(request)
         if read is None:
             return
-        forget_former(deliveries, self.uncommitted, self._backlog.ended, read, now)
+        forget_former(deliveries, self.uncommitted, self._backlog, now, read)
         if self._archived():
             self._discarder.loaded(read, deliveries, through, now, end=end)
             return

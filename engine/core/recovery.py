@@ -4,7 +4,7 @@ A requeued delivery has a later seq. The store commits a death and a caller requ
 machine that had judged it can learn of these two in either order. Nothing here decides.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from engine.core.backlog import Backlog
 from engine.core.reader import Outstanding
@@ -36,17 +36,17 @@ def take_out(delivery: Delivery, backlog: Backlog) -> Delivery:
 def forget_former(
     deliveries: Sequence[Delivery],
     uncommitted: dict[str, Delivery],
-    ended: Callable[[Delivery, float], None],
-    read: Outstanding | None,
+    backlog: Backlog,
     now: float,
+    answered: Outstanding | None = None,
 ) -> None:
-    """End those of `uncommitted` that are back with a later seq: only the durably dead are requeued. A
-    `read` under way may still bring their former rows."""
+    """End those of `uncommitted` that are back with a later seq: only the durably dead are requeued. The
+    read that is `answered`, or else the one under way, may still bring their former rows."""
     for delivery in deliveries:
         if delivery.dlq_status is not None:
             former = uncommitted.get(delivery.id)
             if former is not None and former.seq < delivery.seq:
                 del uncommitted[delivery.id]
-                if read is not None:
+                if (read := answered or backlog.reader.outstanding) is not None:
                     read.settled[delivery.id] = former.seq
-                ended(former, now)
+                backlog.ended(former, now)
