@@ -190,7 +190,7 @@ DIRECTORY = (
     mutant(
         "recovery skips the last",
         "A start reads the backlog of all destinations but one.",
-        (Directory, "recover", "call enumerate", "enumerate(rows[:-1], 1)"),
+        (Directory, "recover", "call in_slices", "in_slices(rows[:-1], RECOVER_AT_ONCE)"),
         needs="kill",
     ),
     mutant(
