@@ -120,7 +120,7 @@ class DestinationMachine:
         read = self._backlog.reader.finish(request)
         if read is None:
             return
-        forget_former(deliveries, self.uncommitted, self._backlog, now, read)
+        forget_former(deliveries, self.uncommitted, self._backlog, now)
         if self._archived():
             self._discarder.loaded(read, deliveries, through, now, end=end)
             return

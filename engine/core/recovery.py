@@ -7,7 +7,6 @@ machine that had judged it can learn of these two in either order. Nothing here 
 from collections.abc import Sequence
 
 from engine.core.backlog import Backlog
-from engine.core.reader import Outstanding
 from engine.core.records import Delivery
 
 
@@ -38,15 +37,15 @@ def forget_former(
     uncommitted: dict[str, Delivery],
     backlog: Backlog,
     now: float,
-    answered: Outstanding | None = None,
 ) -> None:
-    """End those of `uncommitted` that are back with a later seq: only the durably dead are requeued. The
-    read that is `answered`, or else the one under way, may still bring their former rows."""
+    """End those of `uncommitted` that are back with a later seq: only the durably dead are requeued. A
+    read under way may still bring their former rows."""
+    read = backlog.reader.outstanding
     for delivery in deliveries:
         if delivery.dlq_status is not None:
             former = uncommitted.get(delivery.id)
             if former is not None and former.seq < delivery.seq:
                 del uncommitted[delivery.id]
-                if (read := answered or backlog.reader.outstanding) is not None:
+                if read is not None:
                     read.settled[delivery.id] = former.seq
                 backlog.ended(former, now)
