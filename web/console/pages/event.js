@@ -40,7 +40,7 @@ function posted(text) {
 
 /** Return a command that posts the event again. @param {string} body */
 function curl(body) {
-  return `curl -X POST ${location.origin}/events -H "Authorization: Bearer $ANGARIUM_API_KEY" -H "Content-Type: application/json" --data-binary '${body.replaceAll("'", "'\\''")}'`;
+  return `curl -X POST ${location.origin}/events -H "Authorization: Bearer $ANGARIUM_KEY" -H "Content-Type: application/json" --data-binary '${body.replaceAll("'", "'\\''")}'`;
 }
 
 /** @param {{event: any}} props */
