@@ -316,6 +316,7 @@ def test_every_name_of_the_table_of_decisions_exists() -> None:
     names = re.findall(r"`((?:api|engine|storage)\.[\w.]+)`", table)
     assert len(names) > 20
     assert all(pkgutil.resolve_name(name) is not None for name in names)
+    assert re.findall(r"`[A-Z]\w*\.\w+`", table) == [], "a name without its module is not checked"
 
 
 def test_versions_agree() -> None:
