@@ -141,7 +141,7 @@ changed AS (
     FROM owner, {source}
     WHERE d.environment = {environment} AND d.id = o.id AND d.attempt_count = o.expects
       AND d.seq = o.seq AND (d.status IN (0, 4) OR (d.dlq_status = 1 AND {dlq_status} = 3))
-    RETURNING 1
+    RETURNING {status} <> 4 OR o.attempt_count <> o.expects AS lasting
 )"""
 # A failure without an attempt (archived, discarded) leaves what the last attempt had said.
 _KEPT = """CASE WHEN {status} = 3 AND o.attempt_count = o.expects
@@ -151,9 +151,11 @@ SELECT CASE WHEN {whole} THEN c.changed
        ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
 FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
 _WHOLE = "c.changed = $4::integer"
-# Run again, the group is either all there already or all to be written.
-_WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (c.changed = 0 AND a.made = 0)"
-_MADE = ", (SELECT count(*)::integer AS made FROM made) a"
+# Run again, the group is either all there already or all to be written. A corrected wait says nothing of
+# that: it leaves its row as the guard expects it, and is written at each run.
+_WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
+_MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
+         (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""
 # An attempt that the first run has put into its delivery's row is there already; by a look-up that
 # leaves the planner no choice.
 _AGAIN = """

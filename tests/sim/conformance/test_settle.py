@@ -91,6 +91,21 @@ async def test_a_group_run_again_changes_nothing_twice(house: House) -> None:
         await house.ports.settle.settle(half)
 
 
+async def test_a_group_with_a_corrected_wait_is_found_again(house: House) -> None:
+    one, two = await house.waiting(2, house.a)
+    await house.settle(failure(one, started_at=house.past, next_attempt_at=house.past + 60))
+    one.attempt_count = 1
+    corrected = unattempted(
+        one, DeliveryStatus.RETRYING, next_attempt_at=house.past + 1, at=house.past
+    )
+    group = settle_group([corrected, failure(two, DeliveryStatus.FAILED, started_at=house.past)])
+    await house.ports.settle.settle(group)
+    written = await house.side.dump()
+    group.again = True  # its outcome was unknown
+    await house.ports.settle.settle(group)
+    assert await house.side.dump() == written
+
+
 async def test_marks_raise_rows_that_are_there_and_snapshots_are_replaced(house: House) -> None:
     (one,) = await house.waiting(1, house.a)
     a, b = (ENVIRONMENT, house.a), (ENVIRONMENT, house.b)

@@ -36,7 +36,7 @@ def settle(tables: Tables, group: SettleGroup, process: int, epoch: int) -> None
     whole = len(changed) == len(group.settlements)
     if group.again:
         attempted = sum(each.attempt is not None for each in group.settlements)
-        done = not changed and not made
+        done = not made and not any(_lasts(each) for _, each in changed)
         if not (whole and len(made) == attempted) and not done:
             raise PoisonError(f"deliveries changed: {len(changed)} of {len(group.settlements)}")
     elif not whole:
@@ -112,6 +112,13 @@ def _changed(
         elif row.seq == delivery.seq and (row.status in WAITING or _discards(row, settlement)):
             changed.setdefault(row.id, (row, settlement))
     return list(changed.values())
+
+
+def _lasts(settlement: Settlement) -> bool:
+    """Return whether a second run finds another row: a corrected wait is written at each run."""
+    attempt = settlement.attempt
+    attempted = attempt is not None and attempt.number != settlement.expects
+    return attempted or settlement.status is not DeliveryStatus.RETRYING
 
 
 def _discards(row: StoredDelivery, settlement: Settlement) -> bool:
