@@ -292,14 +292,17 @@ def after_success() -> Telling:
     return telling
 
 
-def retried(after_s: float, clock_s: float | None = None) -> Telling:
-    """Attempted again so long after a failure, by a process with such a clock."""
+def retried(after_s: float, clock_s: float | None = None, set_s: float | None = None) -> Telling:
+    """Attempted again so long after a failure, by a process with such a clock. `set_s`: how far the
+    former process's clock was set meanwhile."""
     telling = a_telling(schedule_s=(10,))
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, 500)
     process = 1
     if clock_s is not None:
         process = 2
+        if set_s is not None:
+            telling.tell(Fault(NOW + LATE + 1.5, "followed", "1", set_s))
         telling.kill(LATE + 2)
         telling.boot(LATE + 3, 2, clock_s)
     telling.send(LATE + 1.1 + after_s, one, process=process)

@@ -117,11 +117,17 @@ def _early(
 
 
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
-    """Whether a process between the two had a clock of its own: a wait that is longer than any can be by
-    its clock is made shorter, and its successor finds it over."""
+    """Whether a process between the two had a clock of its own, or one of the two was behind for a while:
+    a wait longer than any can be by such a clock is made shorter, and is over by the next clock."""
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s
-    return any(
+    ahead_s = sight.clock(after.arrived.process, after.at) - after.at
+    was_behind = any(
+        before.end < since < after.at and sight.clock(number, since) - since < ahead_s - SOON_S
+        for number in ends
+        for since, _ in sight.followed.get(number, ())
+    )
+    return was_behind or any(
         each.clock_s != mine and each.booted_at < after.at and each.ended_at > before.end
         for each in sight.processes.values()
         if each.number not in ends
