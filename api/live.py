@@ -79,8 +79,10 @@ class Sights(Protocol):
     def work(self, destination: str) -> int:
         """Return how many deliveries of a destination wait or are in flight."""
 
-    def health(self, destination: Destination) -> tuple[DestinationReport, DestinationHealth]:
-        """Return a destination's health, and its view."""
+    async def health(
+        self, destination: Destination, *, whole: bool
+    ) -> tuple[DestinationReport, DestinationHealth]:
+        """Return a destination's health, and its view. `whole`: with what only the store knows."""
 
     def throughput(self, environment: int) -> dict[str, Any]:
         """Return the counts of the last whole second, and what waits."""
@@ -186,13 +188,14 @@ class LiveChannel:
     async def _say_health(self, busiest: Sequence[str]) -> None:
         """Tell the health of those of which it has changed since it was told."""
         before, told = self._told, {}
+        whole = self.audience.destination is not None  # a read a second, not one for each of many
         for start in range(0, len(busiest), PART):
             part = []
             for each in busiest[start : start + PART]:
                 destination = self._sights.find(each)
                 if destination is None or not self.audience.sees(destination):
                     continue
-                report, view = self._sights.health(destination)
+                report, view = await self._sights.health(destination, whole=whole)
                 told[each] = _gist(report)
                 if before.get(each) != told[each]:
                     if not self.audience.reveals:

@@ -1,6 +1,7 @@
 """What a destination's live actor and a sample say of it: health and test."""
 
 import math
+from collections.abc import Mapping
 from typing import overload
 
 from api import shapes
@@ -8,6 +9,7 @@ from api.call import Call
 from api.resources.destinations import required
 from api.resources.sent import request_view
 from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
+from api.services import Services
 from api.shares import Share
 from engine.actors.reports import ActorReport, DestinationReport
 from engine.control.inspection import SampleDraft
@@ -39,15 +41,40 @@ def precise(value: float | None, digits: int) -> float | None:
 
 async def health(call: Call) -> shapes.DestinationHealth:
     """Say how a destination does."""
-    record = await required(call)
+    return await _health_now(call, await required(call))
+
+
+async def _health_now(call: Call, record: DestinationRecord) -> shapes.DestinationHealth:
     report = call.services.directory.health(record.id)
-    return health_view(record, report)
+    ages = await ages_in_store(call.services, call.number, {record.id: report})
+    return health_view(record, report, ages.get(record.id))
+
+
+async def ages_in_store(
+    services: Services, environment: int, reports: Mapping[str, DestinationReport]
+) -> dict[str, float]:
+    """Return the age of the oldest waiting delivery of each destination that has some only in the store,
+    in seconds. One read for all; none if memory knows everything that waits."""
+    asked = [
+        each
+        for each, report in reports.items()
+        if report.pending and (report.health is None or _knows_part(report.health))
+    ]
+    if not asked:
+        return {}
+    sent = services.directory.in_flight(environment)
+    oldest = await services.queues.oldest(environment, asked, sent)
+    now = services.now()
+    return {each: max(0.0, now - made_at) for each, made_at in oldest.items()}
 
 
 def health_view(
-    record: DestinationRecord | Destination, report: DestinationReport
+    record: DestinationRecord | Destination,
+    report: DestinationReport,
+    stored_age_s: float | None = None,
 ) -> shapes.DestinationHealth:
-    """Return a destination's health as callers see it."""
+    """Return a destination's health as callers see it. `stored_age_s`: of `ages_in_store`. Without it,
+    the age of the oldest waiting delivery is only told if nothing waits only in the store."""
     known = report.health or _at_rest(record, report)
     return {
         "destinationId": record.id,
@@ -78,10 +105,20 @@ def health_view(
             "arrivalsPerSecond": precise(known.arrivals_per_s, 2),
             "deliveredPerSecond": precise(known.delivered_per_s, 2),
             "drainSeconds": precise(known.drained_in_s, 0),
-            "oldestPendingSeconds": precise(known.oldest_pending_s, 1),
+            "oldestPendingSeconds": precise(_oldest_s(known, stored_age_s), 1),
         },
         "actor": _actor_view(report.actor),
     }
+
+
+def _knows_part(known: Health) -> bool:
+    return known.stored > 0 or known.oldest_pending_s is None
+
+
+def _oldest_s(known: Health, stored_age_s: float | None) -> float | None:
+    if stored_age_s is None:
+        return None if known.stored else known.oldest_pending_s
+    return max(stored_age_s, known.oldest_pending_s or 0.0)
 
 
 def _hold_view(hold: Hold | None) -> shapes.DestinationHold | None:
@@ -120,6 +157,7 @@ def _at_rest(record: DestinationRecord | Destination, report: DestinationReport)
         last_failure_at=None,
         last_error=None,
         pending=report.pending,
+        stored=report.pending,
         in_flight=report.in_flight,
         uncommitted=0,
         concurrency=record.concurrency,
@@ -140,7 +178,7 @@ async def resume(call: Call) -> shapes.DestinationHealth:
     """Lift what holds a destination."""
     record = await required(call)
     await call.services.deliveries.resume(call.actor, record)
-    return health_view(record, call.services.directory.health(record.id))
+    return await _health_now(call, record)
 
 
 async def test(call: Call) -> shapes.TestResult:

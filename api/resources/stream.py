@@ -1,6 +1,7 @@
 """The live stream: what happens in an environment, as server-sent events."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any, get_args
 
 from pydantic import Field, RootModel
@@ -8,7 +9,7 @@ from pydantic import Field, RootModel
 from api.call import Answer, Call, Opened
 from api.live import Audience, Topic
 from api.queries import Query
-from api.resources.health import health_view
+from api.resources.health import ages_in_store, health_view
 from api.routes import READ, Embed, Method, Route
 from api.services import Services
 from api.shapes import DestinationHealth
@@ -20,6 +21,7 @@ from engine.model.documents import invalid
 from engine.model.instants import iso
 from engine.model.quotas import Ability
 from engine.model.words import Word
+from engine.ports import StoreAwayError
 from engine.replay.job import ReplayJob
 
 TOPICS: tuple[Topic, ...] = get_args(Topic)
@@ -64,10 +66,16 @@ class LiveSights:
         """Return how many deliveries of a destination wait or are in flight."""
         return self._services.directory.work(destination)
 
-    def health(self, destination: Destination) -> tuple[DestinationReport, DestinationHealth]:
-        """Return a destination's health, and its view."""
-        report = self._services.directory.health(destination.id)
-        return report, health_view(destination, report)
+    async def health(
+        self, destination: Destination, *, whole: bool
+    ) -> tuple[DestinationReport, DestinationHealth]:
+        """Return a destination's health, and its view. `whole`: with what only the store knows."""
+        report, ages = self._services.directory.health(destination.id), {}
+        if whole:
+            with suppress(StoreAwayError):  # the stream outlives the database
+                reports = {destination.id: report}
+                ages = await ages_in_store(self._services, destination.environment, reports)
+        return report, health_view(destination, report, ages.get(destination.id))
 
     def throughput(self, environment: int) -> dict[str, Any]:
         """Return the counts of the last whole second, and what waits."""

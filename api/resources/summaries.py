@@ -17,8 +17,9 @@ from api.pages import page, position
 from api.queries import AnyOf, PageQuery, Text
 from api.resources.counts import outcome_counts, own_destinations
 from api.resources.destinations import view
-from api.resources.health import health_view
+from api.resources.health import ages_in_store, health_view
 from api.routes import READ, Command, Embed, Method, Route
+from api.shapes import DestinationHealth
 from api.shapes.observability import DestinationSummary, HourCounts
 from engine.actors.survey import Survey, standing_of
 from engine.core.destination import Destination
@@ -156,8 +157,17 @@ async def views(call: Call, destinations: list[str]) -> list[DestinationSummary]
         call.number, destinations, floor_ms, (DeliveryTrouble.DEAD,), MOST_DEAD
     )
     dead = {each.destination: each.count for each in troubles}
+    reports = {record.id: services.directory.health(record.id) for record in records}
+    ages = await ages_in_store(services, call.number, reports)
     return [
-        summary(call, record, by_destination.get(record.id, {}), start, dead.get(record.id, 0))
+        summary(
+            call,
+            record,
+            health_view(record, reports[record.id], ages.get(record.id)),
+            by_destination.get(record.id, {}),
+            start,
+            dead.get(record.id, 0),
+        )
         for record in records
     ]
 
@@ -165,6 +175,7 @@ async def views(call: Call, destinations: list[str]) -> list[DestinationSummary]
 def summary(
     call: Call,
     record: DestinationRecord,
+    health: DestinationHealth,
     hours: Mapping[int, DestinationHour],
     start: int,
     dead: int,
@@ -173,7 +184,7 @@ def summary(
     series = [_hour(number, hours.get(number)) for number in range(start, start + HOURS)]
     return {
         "destination": view(call, record),
-        "health": health_view(record, call.services.directory.health(record.id)),
+        "health": health,
         "totals": {
             "attempts": sum(each["attempts"] for each in series),
             "delivered": sum(each["delivered"] for each in series),

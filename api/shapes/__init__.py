@@ -177,7 +177,13 @@ class Queue(TypedDict):
             "arrives as is delivered."
         ),
     ]
-    oldestPendingSeconds: float | None
+    oldestPendingSeconds: Annotated[
+        float | None,
+        told(
+            "The age of the oldest delivery that waits, by when it was made; null where nothing waits. A "
+            "stream of several destinations has null while some wait only in the database."
+        ),
+    ]
 
 
 class ActorState(TypedDict):

@@ -94,7 +94,7 @@ class Context:
             health = machine.health(now)
         else:
             machine = self.make_machine(config, self.limits, now, self.jitter, snapshot)
-            health = structs.replace(machine.health(now), pending=pending)
+            health = structs.replace(machine.health(now), pending=pending, stored=pending)
         if health.hold is None and self.attempts.congested(config.workspace):
             return structs.replace(health, hold=Hold(HoldReason.STORE))
         return health

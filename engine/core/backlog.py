@@ -13,14 +13,14 @@ from engine.core.read_state import ReadState
 from engine.core.reader import Outstanding, Reader
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, Ordering
-from engine.core.window import SOON_S, Window, made_at
+from engine.core.window import SOON_S, Window
 
 
 class Backlog:
     """Owner of one destination's waiting deliveries. Instants are seconds since the epoch."""
 
     __slots__ = ("_in_flight", "_judge_wait", "_uncommitted", "accepting", "lanes", "ordering",
-                 "queue", "reader", "stored_since", "window")  # fmt: skip
+                 "queue", "reader", "window")  # fmt: skip
 
     def __init__(
         self,
@@ -41,7 +41,6 @@ class Backlog:
         self._in_flight = in_flight
         self._uncommitted = uncommitted
         self._judge_wait = judge_wait  # corrects next_attempt_at; returns the latest plausible one
-        self.stored_since: float | None = None  # when the oldest one in the store was made
 
     def restore(self, low_seq: int, last_seqs: dict[int, int], waiting: int) -> None:
         """Begin with what is in the store: cursors before `low_seq`."""
@@ -96,8 +95,6 @@ class Backlog:
                 return
             outstanding.contiguous = False
         window.note(group, delivery.seq, 1)
-        if self.stored_since is None:
-            self.stored_since = made_at(delivery)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
         """Note `count` committed deliveries that were not told; `seq` is the highest."""
@@ -148,7 +145,6 @@ class Backlog:
             if not self._admit(delivery, now):
                 through, end = delivery.seq - 1, False
                 break
-            self.stored_since = made_at(delivery)  # what is still in the store is younger
         window.answered(group, through)
         if self.lanes is not None:
             for key, seq in skipped.items():
@@ -386,7 +382,6 @@ class Backlog:
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0
-            self.stored_since = None
 
     def stored(self) -> int:
         """Return how many deliveries wait only in the store, as far as is known."""

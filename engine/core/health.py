@@ -60,7 +60,10 @@ class Health(Struct, frozen=True, kw_only=True):
     uncommitted: int  # attempts that ended and are not recorded yet
     concurrency: int  # how many may be in flight now
     suggested_concurrency: int | None  # that would keep up; None while too little is known
-    oldest_pending_s: float | None  # age of the oldest waiting delivery
+    oldest_pending_s: float | None  # age of the oldest delivery that waits in memory
+    stored: int = (
+        0  # of `pending`, what waits only in the store, whose ages the machine does not know
+    )
     arrivals_per_s: float = 0.0  # over the last minute
     delivered_per_s: float = 0.0
     drained_in_s: float | None = None  # at these rates; None: nothing waits, or it does not shrink

@@ -47,10 +47,8 @@ def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -
 
 
 def oldest_made_at(backlog: Backlog) -> float | None:
-    """Return when the oldest waiting delivery was made, None when that is not known."""
+    """Return when the oldest delivery that waits in memory was made, None if none does."""
     made = [at for delivery in backlog.waiting() if (at := made_at(delivery)) is not None]
-    if backlog.stored() > 0 and backlog.stored_since is not None:
-        made.append(backlog.stored_since)
     return min(made, default=None)
 
 
@@ -98,6 +96,7 @@ def health_of(
         last_failure_at=counters.last_failure_at,
         last_error=counters.last_error,
         pending=pending,
+        stored=backlog.stored(),
         in_flight=under_way,
         uncommitted=uncommitted,
         concurrency=throttle.width,

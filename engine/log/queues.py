@@ -3,6 +3,7 @@
 The store reads them: also a destination that is disabled, or has no actor, has a queue.
 """
 
+from collections.abc import Collection, Sequence
 from enum import Enum
 from typing import Protocol
 
@@ -62,6 +63,13 @@ class QueueLog(Protocol):
         self, environment: int, delivery: str, *, ordered: bool, strict: bool
     ) -> QueuePlace:
         """Return the place of a waiting delivery; an empty one if it does not wait."""
+
+    async def oldest(
+        self, environment: int, destinations: Sequence[str], sent: Collection[str]
+    ) -> dict[str, float]:
+        """Return when the oldest waiting delivery of each destination was made, in seconds since the
+        epoch. `sent`: deliveries in flight, which do not wait. A destination is missing if nothing waits
+        among its oldest deliveries that are examined."""
 
 
 def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str | None]:

@@ -1,9 +1,11 @@
 """The queues of waiting deliveries as callers read them. Each read examines a bounded number of rows."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
 from engine.log.queues import LaneEntry, LaneKind, LaneList, QueuePlace, lane_of
+from engine.model.identity import created_at_ms
 from storage.backlog.reading import EXAMINED, stretch
 from storage.database.bridge import Pool
 
@@ -45,6 +47,33 @@ OF_LANE = _of_stretch(len(_CLASSES), _AHEAD + " WHERE $7::text IS NULL OR lane =
 _ROW = """
 SELECT destination::text AS destination, seq, class, lane, status
 FROM deliveries WHERE environment = $1::integer AND id = $2::uuid"""
+
+# The first PENDING delivery of each class, and the RETRYING one with the lowest id. $2 destinations, $3
+# deliveries that are in flight.
+_FIRST_PENDING = """
+    (SELECT x.id FROM (
+        SELECT d.id, d.status FROM deliveries d
+        WHERE d.environment = $1::integer AND d.destination = b.destination AND d.class = {queue}
+          AND d.seq >= b.low_seq
+        ORDER BY d.seq LIMIT {examined}
+    ) x WHERE x.status = 0 AND x.id <> ALL($3::uuid[]) LIMIT 1)"""
+_FIRST_RETRYING = """
+    (SELECT d.id FROM deliveries d
+     WHERE d.environment = $1::integer AND d.trouble IS NOT NULL
+       AND (d.destination, d.trouble) >= (b.destination, 1::smallint)
+       AND (d.destination, d.trouble) <= (b.destination, 1::smallint)
+       AND d.id <> ALL($3::uuid[])
+     ORDER BY d.destination, d.trouble, d.id LIMIT 1)"""
+_FIRST = " UNION ALL ".join(
+    [
+        *(_FIRST_PENDING.format(queue=int(each), examined=EXAMINED) for each in _CLASSES),
+        _FIRST_RETRYING,
+    ]
+)
+OLDEST = f"""
+SELECT b.destination::text AS destination, first.id::text AS id
+FROM destination_backlog b CROSS JOIN LATERAL ({_FIRST}) first
+WHERE b.environment = $1::integer AND b.destination = ANY($2::uuid[])"""  # noqa: S608 - constants
 
 
 class PostgresQueues:
@@ -106,6 +135,17 @@ class PostgresQueues:
             ahead=found["ahead"] if reached else None,
             head=None if kind is None else found["head"],
         )
+
+    async def oldest(
+        self, environment: int, destinations: Sequence[str], sent: Collection[str]
+    ) -> dict[str, float]:
+        """Return when the oldest waiting delivery of each destination was made; see the port."""
+        rows = await self._pool.fetch(OLDEST, environment, list(destinations), list(sent))
+        found: dict[str, float] = {}
+        for row in rows:
+            destination, made_at = row["destination"], created_at_ms(row["id"]) / 1000
+            found[destination] = min(made_at, found.get(destination, made_at))
+        return found
 
 
 def _lane_entry(row: Any, *, strict: bool) -> LaneEntry:

@@ -40,7 +40,9 @@ class Counting:
         self.looks += 1
         return self.waiting[destination]
 
-    def health(self, destination: Destination) -> tuple[DestinationReport, DestinationHealth]:
+    async def health(
+        self, destination: Destination, *, whole: bool
+    ) -> tuple[DestinationReport, DestinationHealth]:
         raise NotImplementedError
 
     def throughput(self, environment: int) -> dict[str, Any]:

@@ -1,13 +1,17 @@
 """Health on a whole server, word by word as the contract has it, from the live actor."""
 
+import time
 from typing import Any
 
+import pytest
 import trio
 
+from engine.model.identity import created_at_ms
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Receiver
+from tests.service.test_orders import waiting
 
 
 def path_of(made: str) -> str:
@@ -65,6 +69,23 @@ async def test_what_is_in_flight_and_what_waits_is_told_while_it_does(
     assert (told["state"], told["successRate"], told["queue"]["pending"]) == ("HEALTHY", 1.0, 0)
     assert told["lastSuccessAt"] is not None
     assert told["latencyMs"]["p50"] <= told["latencyMs"]["p99"]
+
+
+@pytest.mark.parametrize("ordering", ["KEY", "STRICT", "NONE"])
+async def test_the_oldest_delivery_that_waits_only_in_the_database_has_its_age(
+    house: ServiceHouse, api: Caller, receiver: Receiver, ordering: str
+) -> None:
+    options = {"retrySchedule": [3_600], "ordering": ordering}
+    target, (head, *_) = await waiting(house, api, receiver, 3, delivery=options)
+    made_s = created_at_ms(head) / 1000
+    await house.until(api, path_of(target), lambda told: told["queue"]["pending"] == 3)
+    for path in (path_of(target), "/destinations/summaries"):
+        before_s = time.time()
+        told = (await api("GET", path)).json
+        after_s = time.time()
+        health = told["items"][0]["health"] if "items" in told else told
+        age_s = health["queue"]["oldestPendingSeconds"]
+        assert before_s - made_s - 0.11 <= age_s <= after_s - made_s  # cut to tenths
 
 
 async def test_a_concurrency_that_adapts_grows_with_what_waits_and_is_told(

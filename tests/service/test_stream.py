@@ -16,6 +16,7 @@ from tests.door.house import Client
 from tests.patience import HANGS_S
 from tests.service.house import LOOK_EVERY_S, ServiceHouse, destination, post
 from tests.service.receiver import Receiver
+from tests.service.test_orders import waiting
 
 NEVER: dict[str, list[int]] = {"retrySchedule": []}
 
@@ -113,6 +114,23 @@ async def test_a_listener_of_some_topics_or_one_destination_hears_no_others(
         await post(api)
         told = await listener.hears("deliveries")
         assert [each["destinationId"] for each in told["items"]] == [second]
+
+
+async def test_a_stream_of_one_destination_has_the_age_of_what_waits_in_the_database(
+    house: ServiceHouse, api: Caller, tenant: Tenant, receiver: Receiver
+) -> None:
+    options = {"delivery": {"retrySchedule": [3_600], "ordering": "STRICT"}}
+    target, _ = await waiting(house, api, receiver, 2, **options)
+    path = f"/destinations/{target}/health"
+    told = await house.until(api, path, lambda told: told["queue"]["pending"] == 2)
+    least_s = told["queue"]["oldestPendingSeconds"]
+    secret = await secret_of(house, tenant)
+    for query, known in ((f"&destinationId={target}", True), ("", False)):
+        async with listening(house, secret, f"?topics=health{query}") as listener:
+            (health,) = (await listener.hears("health"))["items"]
+            age_s = health["queue"]["oldestPendingSeconds"]
+            assert age_s >= least_s if known else age_s is None
+        await unfollowed(house)
 
 
 async def test_an_embed_session_hears_of_its_own_destinations_alone(

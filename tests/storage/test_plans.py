@@ -9,6 +9,7 @@ from engine.actors.readers import SNAPSHOTS_AT_ONCE
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory, Priority
 from engine.log.delivery_log import DeliveryFilter
+from engine.model.identity import created_at_ms
 from engine.ports import SettleGroup
 from storage.backlog import queues
 from storage.backlog import reading as backlog
@@ -197,6 +198,34 @@ async def test_queues_are_shown_by_a_bounded_number_of_their_rows(world: World) 
         plan = await explain(connection, *arguments, name=f"seen_{number}")
         assert most_rows(plan) <= backlog.EXAMINED + SLACK, f"{what}:\n{plan}"
         assert "Seq Scan on deliveries" not in plan, what
+
+
+_WAITS = """
+INSERT INTO destination_backlog (environment, destination, shard, low_seq)
+VALUES ($1, $2::uuid, 0, 0) ON CONFLICT (environment, destination) DO UPDATE SET low_seq = 0"""
+
+
+async def test_the_oldest_waiting_delivery_is_read_by_few_of_its_queue(world: World) -> None:
+    connection = world.bridge.connection(LOG)
+    await prepare(connection, queues.OLDEST)
+    await explain(connection, ENVIRONMENT, [A, B], [])
+    await load(world)
+    await world.bridge.pool.fetch(_WAITS, ENVIRONMENT, A)
+    plan = await explain(connection, ENVIRONMENT, [A, B], [])
+    assert most_rows(plan) <= SLACK, plan
+    assert "never executed" not in plan
+    assert "Seq Scan on deliveries" not in plan
+    rows = await world.bridge.pool.fetch(
+        "SELECT id::text FROM deliveries WHERE destination = $1::uuid AND status = ANY($2::smallint[])"
+        " ORDER BY id LIMIT 100",
+        A,
+        [DeliveryStatus.PENDING, DeliveryStatus.RETRYING],
+    )
+    waiting = [row["id"] for row in rows]
+    log = queues.PostgresQueues(world.bridge.pool)
+    for sent in (0, 60):  # so many of the oldest are in flight
+        found = await log.oldest(ENVIRONMENT, [A, B], waiting[:sent])
+        assert found == {A: created_at_ms(waiting[sent]) / 1000}
 
 
 _ACTORS = """

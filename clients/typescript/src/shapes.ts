@@ -1601,6 +1601,10 @@ export interface Queue {
    * arrives as is delivered.
    */
   drainSeconds: number | null;
+  /**
+   * The age of the oldest delivery that waits, by when it was made; null where nothing waits. A
+   * stream of several destinations has null while some wait only in the database.
+   */
   oldestPendingSeconds: number | null;
 }
 

@@ -148,6 +148,8 @@ class Queue(TypedDict):
     # Until what waits has been worked off at these rates; null where nothing waits, or as much
     # arrives as is delivered.
     drainSeconds: float | None
+    # The age of the oldest delivery that waits, by when it was made; null where nothing waits. A
+    # stream of several destinations has null while some wait only in the database.
     oldestPendingSeconds: float | None
 
 
