@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from api.cli.remote.trigger import MOST_REASONS
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
@@ -294,3 +295,31 @@ async def test_trigger_sends_an_example_of_the_active_schema(
     sent = (await shell.ok("trigger", "order.created")).one
     event = (await shell.ok("events", "get", sent["id"])).one
     assert (event["payload"], event["source"]) == ({"order": 42}, "angarium trigger")
+
+
+async def test_trigger_names_the_rules_whose_filters_failed(
+    shell: Terminal, receiver: Receiver
+) -> None:
+    await shell.ok("destinations", "create", "Orders", receiver.url())
+    await shell.ok(
+        "rules", "create", "large", "Orders", "order.*", "--filter", "event.payload.total > 100"
+    )
+    await shell.ok("rules", "create", "other", "Orders", "order.*", "--filter", "false")
+    ended = await shell.ok("trigger", "order.created", "--data", "{}")
+    assert ended.one["deliveries"] == 0
+    assert ended.err == "no match: the filter of rule 'large' failed: no such key: total\n"
+    small = await shell.ok("trigger", "order.created", "--data", '{"total": 1}')
+    assert "no rule matched" in small.err
+    for number in range(MOST_REASONS):
+        pattern = ("Orders", "order.*", "--filter", f"event.payload.total > {number}")
+        await shell.ok("rules", "create", f"r{number}", *pattern)
+    lines = (await shell.ok("trigger", "order.created", "--data", "{}")).err.splitlines()
+    assert len(lines) == MOST_REASONS + 1
+    assert lines[-1].startswith("1 more: ")
+
+
+async def test_trigger_with_a_key_for_ingestion_says_that_no_rule_matched(
+    house: ServiceHouse, tenant: Tenant
+) -> None:
+    shell = await open_terminal(house, tenant, Scope.INGEST)
+    assert "no rule matched" in (await shell.ok("trigger", "order.created")).err

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from angarium import Client
 
 SOURCE = "angarium trigger"
+MOST_REASONS = 10  # lines that still fit a screen beside the event
 EXAMPLE: dict[str, Any] = {"example": True}
 
 
@@ -35,9 +36,29 @@ def command(session: Session, event_type: str, data: bytes | None, customer: str
             customer_external_id=customer,
             source=SOURCE,
         )
-    session.output.one(accepted)
-    if not accepted["deliveries"]:
-        note("no rule matched: `angarium rules list` shows the patterns")
+        session.output.one(accepted)
+        if not accepted["deliveries"]:
+            for reason in _reasons(client, accepted["id"]):
+                note(reason)
+
+
+def _reasons(client: "Client", event: str) -> list[str]:
+    """Return the reasons why an event has no delivery, each a line."""
+    from angarium import AngariumError
+
+    try:
+        rules = client.events.explain(event)["rules"]
+    except AngariumError:  # the event is accepted all the same; a key for ingestion cannot read it
+        rules = []
+    failed = [
+        f"no match: the filter of rule {each['name']!r} failed: {each['filterError']}"
+        for each in rules
+        if each["reason"] == "FILTER_FAILED"
+    ]
+    if len(failed) > MOST_REASONS:
+        more = f"{len(failed) - MOST_REASONS} more: `angarium events explain {event}` shows them"
+        return [*failed[:MOST_REASONS], more]
+    return failed or ["no rule matched: `angarium rules list` shows the patterns"]
 
 
 def _example(client: "Client", event_type: str) -> dict[str, Any]:
