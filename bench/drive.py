@@ -1,13 +1,19 @@
 """`python -m bench drive`: load on a server that is yours, by its API alone, and whether it holds bars.
 
 It makes a destination and a rule, posts events, counts what its receiver gets, and removes both again.
-Exit code 1: a condition of --fail-if is met, or an event was lost. Exit code 2: the run could not begin.
+Exit code 1: a condition of --fail-if is met, an event was lost or had no answer, or the run is void.
+Exit code 2: the run could not begin.
+Exit code 130: it was interrupted (Ctrl-C, SIGTERM); both are removed then, too.
 """
 
 import argparse
+import os
 import secrets
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -39,6 +45,7 @@ MOST_RATE = 100_000.0  # more than any generator of one thread posts
 MOST_CONNECTIONS = 1_024
 MOST_BATCH = 1_000
 WARM = 500  # events before the measurement: the first ones cost several times as much
+INTERRUPTED = 130  # the exit code
 STILL_S = 30.0  # without an arrival: what has not come until then is lost
 
 
@@ -46,12 +53,35 @@ def main(arguments: Sequence[str]) -> int:
     """Drive the server that the command line names. Returns the exit code."""
     given, parser = _given(arguments)
     try:
+        with _ended_in_order():
+            return _driven(given, parser)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted: nothing was written\n")
+        return INTERRUPTED
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Take SIGTERM, by which CI ends a job, as Ctrl-C: nothing is left on the server."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _driven(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    try:
         demanded = bars(given.fail_if)
         payloads = [path.read_text("utf-8") for path in given.payload]
         for text in payloads:
             own_payload(text)
         plan = _plan(given, payloads)
         _allowed(given)
+        _make_room(given)
         measurement, environment = _measured(given, plan)
     except (ValueError, OSError) as error:
         parser.error(str(error))
@@ -136,8 +166,8 @@ def _allowed(given: argparse.Namespace) -> None:
 
 def _measured(given: argparse.Namespace, plan: Plan) -> tuple[Measurement, str]:
     """Return what was measured, and the environment that it was in."""
-    host, _, port = given.receiver_bind.rpartition(":")
-    with Receiver(host=host, port=int(port)) as receiver:
+    host, port = given.receiver_bind
+    with Receiver(host=host, port=port) as receiver:
         hook = (given.receiver_url or receiver.url).rstrip("/") + "/drive"
         with OwnServer(given.url, given.key, hook, plan.event_type, given.concurrency) as server:
             warm = {
@@ -192,6 +222,10 @@ def _judged(sent: Mapping[str, Any], stats: Mapping[str, Any], steps: list[Step]
         notes={"answers": ", ".join(f"{name}: {n}" for name, n in sent["answers"].items())},
     )
     found.verdict, found.reason = verdict(sent, stats)
+    if unanswered := {name: n for name, n in sent["answers"].items() if not name.isdecimal()}:
+        said = ", ".join(f"{name}: {n}" for name, n in unanswered.items())
+        found.verdict = "failed"
+        found.reason = f"{sum(unanswered.values())} events had no answer: {said}"
     try:
         whole(sent, stats, repeats=True)
     except Broken as broken:
@@ -217,12 +251,21 @@ def _step(part: Mapping[str, Any], receiver: Receiver, batch: int) -> Step:
     return Step("rate", part["rate"], kept, latency(found))
 
 
+def _make_room(given: argparse.Namespace) -> None:
+    """Make the folders of the files. Raises OSError now, and not after an hour of measuring."""
+    for path in filter(None, (given.json, given.csv, given.html)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir() or not os.access(path.parent, os.W_OK):
+            raise ValueError(f"{path} cannot be written")
+    if given.plots is not None:
+        given.plots.mkdir(parents=True, exist_ok=True)
+
+
 def _write(given: argparse.Namespace, run: Run) -> None:
     Files(given.json, given.html).write(Document([run]))
     if given.csv is not None:
         given.csv.write_text(csv_text(run), "utf-8")
     if given.plots is not None:
-        given.plots.mkdir(parents=True, exist_ok=True)
         for name, text in svgs(run):
             (given.plots / name).write_text(text, "utf-8")
 
@@ -246,7 +289,7 @@ def _given(arguments: Sequence[str]) -> tuple[argparse.Namespace, argparse.Argum
     add("--event-type", metavar="TYPE", help="of the events (default: one of its own)")
     add("--concurrency", type=_count, default=64, metavar="N",
         help="of the destination (default: 64)")  # fmt: skip
-    add("--receiver-bind", default="127.0.0.1:0", metavar="HOST:PORT",
+    add("--receiver-bind", type=_bind, default="127.0.0.1:0", metavar="HOST:PORT",
         help="where the receiver listens (default: 127.0.0.1:0, any port)")  # fmt: skip
     add("--receiver-url", metavar="URL", help="where the server reaches the receiver")
     add("--fail-if", action="append", default=[], metavar="CONDITION",
@@ -262,6 +305,13 @@ def _above(text: str) -> float:
     if (value := float(text)) <= 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
     return value
+
+
+def _bind(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not HOST:PORT")
+    return host, int(port)
 
 
 def _count(text: str) -> int:

@@ -5,6 +5,7 @@ Nothing here reads the server's process, its folder or its database.
 
 import ipaddress
 import socket
+import sys
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -79,10 +80,17 @@ class OwnServer:
             )
 
     def _take_away(self) -> None:
-        if self._rule:
-            self._api("DELETE", f"/routing-rules/{self._rule}")
-        if self._destination:
-            self._api("DELETE", f"/destinations/{self._destination}")
+        """Remove what was made. What cannot be removed is told: the run's figures must not be lost."""
+        for kind, identifier in (
+            ("routing-rules", self._rule),
+            ("destinations", self._destination),
+        ):
+            if not identifier:
+                continue
+            try:
+                self._api("DELETE", f"/{kind}/{identifier}")
+            except RefusedError as error:
+                sys.stderr.write(f"/{kind}/{identifier} is left. Delete it yourself. {error}\n")
         self._rule = self._destination = ""
 
     def _api(self, method: str, path: str, body: object = None) -> Any:

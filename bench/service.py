@@ -28,7 +28,7 @@ class Receiver:
     """The receiver's process. With `tls` it serves HTTPS too; its `authority` has signed for it."""
 
     def __init__(self, *, tls: bool = False, host: str = "127.0.0.1", port: int = 0) -> None:
-        self._where = ["--host", host, "--port", str(port)]
+        self._host, self._port = host, port
         self._papers = Papers() if tls else None
         self.url = ""
         self.https = ""  # the same paths over TLS
@@ -41,10 +41,18 @@ class Receiver:
 
     def __enter__(self) -> "Receiver":
         tls = [] if self._papers is None else ["--tls", self._papers.key]
-        self.process = Module.start("bench.receiver", *self._where, *tls)
+        self.process = Module.start(
+            "bench.receiver", "--host", self._host, "--port", str(self._port), *tls
+        )
         assert self.process.stdout is not None
-        ports = json.loads(self.process.stdout.readline())
-        self.url = f"http://127.0.0.1:{ports['port']}"
+        told = self.process.stdout.readline()
+        if not told:
+            self._end()
+            raise OSError(f"the receiver cannot listen on {self._host}:{self._port}")
+        ports = json.loads(told)
+        # A wildcard address is reached by loopback, any other one by itself.
+        host = "127.0.0.1" if set(self._host) <= {"0", "."} else self._host
+        self.url = f"http://{host}:{ports['port']}"
         if self._papers is not None:
             self.https = f"https://127.0.0.1:{ports['tls']}"
         return self
@@ -55,6 +63,9 @@ class Receiver:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
         self.process.terminate()
         self.process.wait(STOP_S)
         assert self.process.stdout is not None

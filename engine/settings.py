@@ -92,8 +92,7 @@ class Settings(BaseModel):
     )
     egress_ca: Path | None = Field(
         None,
-        description="certificates (PEM) of authorities that receivers' certificates may be of, beside the"
-        " system's",
+        description="certificates (PEM) of receivers' authorities, in addition to the system's",
     )
     shutdown_grace: float = Field(
         25.0,
@@ -123,8 +122,7 @@ class Settings(BaseModel):
     )
     templates_dir: Path | None = Field(
         None,
-        description="folder of your own destination templates (TOML), in addition to the built-in "
-        "ones",
+        description="folder of your own destination templates (TOML), beside the built-in ones",
     )
     template_hosts: TemplateHosts = Field(
         (),
@@ -159,13 +157,15 @@ class Settings(BaseModel):
     log_level: str = Field(
         "info", pattern="^(debug|info|warning|error)$", description="lowest level that is logged"
     )
-
     traces_sample: float | None = Field(
         None,
         ge=0,
         le=1,
         description="share of the requests without a trace that begin one; requests with a sampled "
         "trace continue it. None: no spans",
+    )
+    traces_rate: float = Field(
+        1000.0, ge=1, description="most spans a second of one server; further ones are dropped"
     )
     loop_step: float = Field(
         0.05,

@@ -37,6 +37,8 @@ class Collector:
         self.gate.set()
         self.asked = threading.Event()  # a request has come
         self.status = 200
+        self.answer_bytes = 0  # of the body of an answer
+        self.cut = threading.Event()  # the client has closed before it had an answer's body
         self.headers: list[dict[str, str]] = []
         self._spans: list[Seen] = []
         self._changed = threading.Condition()
@@ -95,8 +97,15 @@ class Collector:
             self._changed.notify_all()
         handler.send_response(status)
         handler.send_header("content-type", "application/x-protobuf")
-        handler.send_header("content-length", "0")
+        handler.send_header("content-length", str(self.answer_bytes))
+        if 300 <= status < 400:
+            handler.send_header("location", f"{self.url}/elsewhere")
         handler.end_headers()
+        try:
+            handler.wfile.write(bytes(self.answer_bytes))
+        except OSError:
+            self.cut.set()
+            handler.close_connection = True
 
 
 @contextmanager

@@ -4,6 +4,8 @@ import argparse
 import asyncio
 import json
 import ssl
+import sys
+from contextlib import suppress
 
 import uvloop
 
@@ -32,4 +34,9 @@ if __name__ == "__main__":
     arguments.add_argument("--port", type=int, default=0)
     arguments.add_argument("--tls", metavar="PAPERS")
     parsed = arguments.parse_args()
-    uvloop.run(serve(parsed.host, parsed.port, parsed.tls))
+    try:
+        with suppress(KeyboardInterrupt):  # of the terminal, for whoever started it
+            uvloop.run(serve(parsed.host, parsed.port, parsed.tls))
+    except OSError as error:
+        sys.stderr.write(f"receiver: {error}\n")
+        sys.exit(2)

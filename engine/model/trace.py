@@ -17,7 +17,7 @@ STATE_MEMBERS = 32  # the most that a tracestate can have
 LONG_MEMBER = 128  # members longer than this leave a state that is too long before others do
 _SAMPLED = 1
 _KNOWN_FLAGS = 3  # sampled, and random trace id
-_PARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[ -~]*)?")
+_PARENT = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-[ -+\--~]*)?")
 _NO_TRACE, _NO_SPAN = b"0" * 32, b"0" * 16
 _MEMBER = re.compile(
     rb"((?:[a-z][a-z0-9_\-*/]{0,255})|(?:[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13}))"
@@ -111,14 +111,14 @@ def _parent(value: bytes) -> bytes | None:
 def _state(value: bytes) -> bytes:
     """Return a tracestate in its canonical form, cut to its bound; nothing where it is malformed."""
     members = [member for part in value.split(b",") if (member := part.strip(b" \t"))]
+    if len(members) > STATE_MEMBERS:  # first: a hostile head has thousands
+        return b""
     keys = set()
     for member in members:
         found = _MEMBER.fullmatch(member)
         if found is None or found[1] in keys:
             return b""
         keys.add(found[1])
-    if len(members) > STATE_MEMBERS:
-        return b""
     state = b",".join(members)
     if len(state) > STATE_CHARACTERS:
         members = [member for member in members if len(member) <= LONG_MEMBER]

@@ -5,9 +5,11 @@ counted, and neither memory nor time of the loop.
 """
 
 import logging
+import re
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 import structlog
 from msgspec import Struct
@@ -15,12 +17,16 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
+from engine.core.throttle import TokenBucket
+
 QUEUE = 4_096  # spans that wait, of some 3 KB each; more are dropped
 BATCH = 64  # spans of one request: their encoding holds the interpreter for some 2 ms
 GATHER_S = 1.0  # how long the first span of a batch waits for others
+REASON_CHARACTERS = 300  # of the log: a collector's words can be as long as it likes
 LIBRARY = (
     "opentelemetry.exporter.otlp.proto.http.trace_exporter"  # the logger that says why it failed
 )
+_QUERY = re.compile(r"\?\S+")  # of an endpoint's URL: it can hold a token
 
 log = structlog.get_logger("angarium.traces")
 
@@ -30,7 +36,7 @@ class ExportStatistics(Struct, frozen=True):
 
     exported: int
     failed: int  # the collector did not take them
-    dropped: int  # the queue was full, or the server stopped
+    dropped: int  # the queue was full, the rate was reached, or the server stopped
     waiting: int
 
 
@@ -38,8 +44,13 @@ class ExportQueue(SpanProcessor):
     """A bounded queue in front of an exporter. The trio thread ends spans; the queue's thread, a daemon,
     takes them."""
 
-    def __init__(self, exporter: SpanExporter) -> None:
+    def __init__(
+        self, exporter: SpanExporter, rate: float, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`rate`: the most spans a second; further ones are dropped."""
         self._exporter = exporter
+        self._now = now
+        self._bucket = TokenBucket(rate, now())
         self._spans: deque[ReadableSpan] = deque()
         self._thread: threading.Thread | None = None
         self._some = threading.Event()
@@ -55,9 +66,10 @@ class ExportQueue(SpanProcessor):
     def on_end(self, span: ReadableSpan) -> None:
         """Queue a span. Called on the trio thread."""
         waiting = len(self._spans)
-        if self._closed or waiting >= QUEUE:
+        if self._closed or waiting >= QUEUE or not self._bucket.available(self._now()):
             self._dropped += 1
             return
+        self._bucket.spend(1)
         self._spans.append(span)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
@@ -123,5 +135,5 @@ class _LastWords(logging.Filter):
     words = "unknown"
 
     def filter(self, record: logging.LogRecord) -> bool:
-        self.words = record.getMessage()
+        self.words = _QUERY.sub("?***", record.getMessage())[:REASON_CHARACTERS]
         return False

@@ -1,7 +1,10 @@
 """The OpenTelemetry SDK as it is set up here: by the standard's `OTEL_...` variables."""
 
+import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -19,9 +22,11 @@ from opentelemetry.trace import (
     TraceState,
     set_span_in_context,
 )
+from opentelemetry.util.re import parse_env_headers
 
 from engine.model.trace import PARENT_LENGTH, span_id, trace_id
 from engine.model.version import VERSION
+from engine.tracing.collector_session import CollectorSession
 from engine.tracing.export_queue import ExportQueue
 
 NANOSECONDS = 1_000_000_000
@@ -85,7 +90,13 @@ def otlp_exporter() -> SpanExporter:
         protocol = os.environ.get(name, "").strip()
         if protocol not in ("", "http/protobuf"):
             raise ValueError(f"{name} is {protocol}: only http/protobuf is supported")
-    return OTLPSpanExporter()
+    for name in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        endpoint = os.environ.get(name)
+        if endpoint and urlsplit(endpoint).scheme not in ("http", "https"):
+            raise ValueError(f"{name} must begin with http:// or https://")
+    for name in ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"):
+        _check_headers(name, os.environ.get(name, ""))
+    return OTLPSpanExporter(session=CollectorSession())
 
 
 def resource_of(node: str) -> Resource:
@@ -104,6 +115,26 @@ def resource_of(node: str) -> Resource:
 def disabled() -> bool:
     """Return True if `OTEL_SDK_DISABLED` turns the SDK off."""
     return os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+
+
+def _check_headers(variable: str, text: str) -> None:
+    """Raise ValueError for an entry that cannot be sent. The message names no value: it can be a secret,
+    and the library would log it."""
+    logger = logging.getLogger(parse_env_headers.__module__)
+    with _silent(logger):
+        for number, entry in enumerate(filter(str.strip, text.split(",")), 1):
+            parsed = parse_env_headers(entry, liberal=True)
+            if not parsed or any(set(value) & set("\r\n\0") for value in parsed.values()):
+                raise ValueError(f"entry {number} of {variable} is not NAME=VALUE")
+
+
+@contextmanager
+def _silent(logger: logging.Logger) -> Iterator[None]:
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def _context(trace: str) -> Context:

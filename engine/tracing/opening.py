@@ -62,7 +62,11 @@ def request_span(
     tracing: Tracing | None, trace: str | None, environment: EnvironmentModel, route: str
 ) -> Iterator[str | None]:
     """Make the span `accept` of a request that is not ingested as JSON. Gives the trace of its event."""
-    span = None if tracing is None else tracing.tracer.accept(trace, environment, route)
+    span = None
+    if tracing is not None:
+        from engine.tracing.traced import guarded
+
+        span = guarded(tracing.tracer.accept, trace, environment, route)
     if span is None:
         yield trace
         return
@@ -74,7 +78,7 @@ def request_span(
         reply = refused(refusal)
         raise
     finally:
-        span.end(reply)
+        guarded(span.end, reply)
 
 
 def check_tracing(settings: Settings) -> None:
@@ -86,12 +90,12 @@ def check_tracing(settings: Settings) -> None:
             "ANGARIUM_TRACES_SAMPLE needs OpenTelemetry, which is not installed."
             " Install it with pip install 'angarium[otel]', or unset the variable"
         )
-    from engine.tracing.open_telemetry import otlp_exporter
-
     try:
-        otlp_exporter().shutdown()
+        opened = open_tracing(settings, "", lambda: 0.0)
     except (ValueError, OSError) as error:
-        raise TracingError(f"a variable OTEL_EXPORTER_OTLP_... is wrong: {error}") from error
+        raise TracingError(f"a variable OTEL_... is wrong: {error}") from error
+    if opened is not None:
+        opened.queue.close(0.0)
 
 
 def open_tracing(settings: Settings, node: str, now: Callable[[], float]) -> Tracing | None:
@@ -104,7 +108,7 @@ def open_tracing(settings: Settings, node: str, now: Callable[[], float]) -> Tra
 
     if disabled():
         return None
-    queue = ExportQueue(otlp_exporter())
+    queue = ExportQueue(otlp_exporter(), settings.traces_rate)
     return Tracing(Tracer(Spans(queue, resource_of(node)), settings.traces_sample, now), queue)
 
 

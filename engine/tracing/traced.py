@@ -43,7 +43,7 @@ class TracedIngest:
     ) -> None:
         """Take one request's body, as the port says."""
         route = BATCH if batch else SINGLE
-        span = _guarded(self._tracer.accept, trace, environment, route, len(body))
+        span = guarded(self._tracer.accept, trace, environment, route, len(body))
         if span is not None:
             trace, done = span.trace, partial(_replied, span, done)
         self._ingest.submit(environment, body, batch, done, hops, key, trace)
@@ -51,7 +51,7 @@ class TracedIngest:
 
 def _replied(span: AcceptSpan, done: Done, reply: Reply) -> None:
     done(reply)
-    _guarded(span.end, reply)
+    guarded(span.end, reply)
 
 
 class TracedIntakeStore:
@@ -68,9 +68,9 @@ class TracedIntakeStore:
             acceptance = await self._store.accept(group)
         except StoreError as error:
             if not group.again:  # it is written again and again until the store is back
-                _guarded(self._tracer.committed, group.events, began, {}, type(error).__name__)
+                guarded(self._tracer.committed, group.events, began, {}, type(error).__name__)
             raise
-        _guarded(self._tracer.committed, group.events, began, acceptance.lost)
+        guarded(self._tracer.committed, group.events, began, acceptance.lost)
         return acceptance
 
     async def draw(self) -> int:
@@ -97,7 +97,7 @@ class TracedSender:
         """Begin an attempt, as the port says."""
         trace = transmission.delivery.event.trace
         if trace is not None and is_sampled(trace):
-            span = _guarded(self._tracer.attempt, transmission, trace)
+            span = guarded(self._tracer.attempt, transmission, trace)
             if span is not None:
                 transmission.trace = span.trace
                 done = partial(_ended, span.end, done)
@@ -112,10 +112,10 @@ def _ended(
     end: Callable[[Outcome], None], done: Callable[[Outcome], None], outcome: Outcome
 ) -> None:
     done(outcome)
-    _guarded(end, outcome)
+    guarded(end, outcome)
 
 
-def _guarded(make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+def guarded(make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
     """Run what makes or ends a span; None where it broke. A barrier: events go on without the span."""
     try:
         return make(*args, **kwargs)

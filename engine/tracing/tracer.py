@@ -11,6 +11,7 @@ from random import random
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from engine.core.records import Delivery, Event, Outcome
+from engine.core.vocabulary import ErrorCategory
 from engine.model.identity import created_at_ms
 from engine.model.read_models import EnvironmentModel
 from engine.model.trace import attempt_span, is_sampled, with_span
@@ -100,7 +101,9 @@ class AttemptSpan:
             status = outcome.status
             span.set_attribute("angarium.attempt.outcome", word(category))
             span.set_attribute("error.type", word(category) if status is None else str(status))
-            span.set_status(Status(StatusCode.ERROR, outcome.message))
+            # A script's words can hold what it was given: the payload.
+            words = None if category is ErrorCategory.TRANSFORM else outcome.message
+            span.set_status(Status(StatusCode.ERROR, words))
             self._ends.note(self._delivery, now)
         span.end(nanoseconds(now))
 

@@ -1,12 +1,17 @@
 """The command that drives one's own server: conditions, own payloads, and what it refuses."""
 
 import json
+import signal
+import socket
+from pathlib import Path
 
 import pytest
 
-from bench.drive import main
+from bench import drive
+from bench.drive import INTERRUPTED, main
 from bench.load.bodies import Bodies
 from bench.load.plan import Plan
+from bench.service import Receiver
 from bench.thresholds import bars
 
 
@@ -22,6 +27,8 @@ from bench.thresholds import bars
         (["--url", "http://127.0.0.1:1", "--rate", "1e6"], "--rate is at most"),
         (["--url", "http://127.0.0.1:1", "--rate", "5", "--duration", "1e6"], "is at most 3600"),
         (["--url", "http://127.0.0.1:1", "--fail-if", "p98>1ms"], "names no figure"),
+        (["--url", "http://127.0.0.1:1", "--receiver-bind", "9000"], "is not HOST:PORT"),
+        (["--url", "http://127.0.0.1:1", "--csv", "."], "cannot be written"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_posted(
@@ -57,3 +64,32 @@ def test_own_payloads_take_turns_and_have_the_number() -> None:
         Plan(url="", key="", events=1, payloads=["[]"])
     with pytest.raises(ValueError, match="the bench's own"):
         Plan(url="", key="", events=1, payloads=['{"n": 1}'])
+
+
+def test_a_receivers_port_that_is_taken_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        options = ["--url", "http://127.0.0.1:1", "--receiver-bind", f"127.0.0.1:{port}"]
+        with pytest.raises(SystemExit) as ended:
+            main([*options, "--key", "ang_dev_x"])
+    assert ended.value.code == 2
+    said = capfd.readouterr().err
+    assert f"cannot listen on 127.0.0.1:{port}" in said
+    assert "Traceback" not in said
+
+
+def test_a_receiver_is_asked_where_it_listens() -> None:
+    with Receiver(host="127.0.0.2") as receiver:
+        assert receiver.counts()["received"] == 0
+
+
+def test_a_run_that_is_terminated_ends_in_order(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(drive, "_measured", lambda *_: signal.raise_signal(signal.SIGTERM))
+    options = ["--url", "http://127.0.0.1:1", "--key", "ang_dev_x", "--csv", f"{tmp_path}/a/b.csv"]
+    assert main(options) == INTERRUPTED
+    assert "interrupted" in capfd.readouterr().err
+    assert list((tmp_path / "a").iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) is before

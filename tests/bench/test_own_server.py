@@ -3,15 +3,16 @@
 import csv
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 import trio
 
 from bench import drive
-from bench.drive import main
+from bench.drive import INTERRUPTED, main
 from bench.own_server import OwnServer
-from bench.programs import call
+from bench.programs import Module, call
 from bench.results import read
 from engine.core.vocabulary import Environment, Scope
 from storage.database.bridge import Bridge
@@ -42,7 +43,7 @@ async def test_a_run_at_two_rates_leaves_files_and_nothing_on_the_server(
 ) -> None:
     payload = tmp_path / "order.json"
     payload.write_text('{"order": "o-{{n}}"}')
-    files = ["--json", f"{tmp_path}/out.json", "--csv", f"{tmp_path}/out.csv"]
+    files = ["--json", f"{tmp_path}/out.json", "--csv", f"{tmp_path}/new/out.csv"]
     files += ["--plots", f"{tmp_path}/plots", "--html", f"{tmp_path}/out.html"]
     options = ["--rate", "100", "--rate", "200", "--duration", "0.2", "--payload", str(payload)]
     # Bars that any machine misses and holds: nothing is asserted of a time.
@@ -55,7 +56,7 @@ async def test_a_run_at_two_rates_leaves_files_and_nothing_on_the_server(
     assert measured.verdict in ("ok", "void")  # void: this machine was too busy to generate
     assert (measured.figures["accepted"], measured.figures["delivered"]) == (60, 60)
     assert [step.value for step in measured.steps] == [100, 200]
-    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    rows = list(csv.DictReader((tmp_path / "new" / "out.csv").read_text().splitlines()))
     assert {row["at"] for row in rows} == {"", "100.0", "200.0"}
     assert {row["unit"] for row in rows if row["figure"] == "deliveryP99Ms"} == {"ms"}
     plots = list((tmp_path / "plots").glob("*.svg"))
@@ -88,6 +89,53 @@ async def test_a_key_that_may_not_set_up_is_refused(
         await trio.to_thread.run_sync(main, options)
     assert ended.value.code == 2
     assert "scope manage" in capfd.readouterr().err
+
+
+async def test_a_run_that_is_interrupted_leaves_nothing_on_the_server(
+    house: ServiceHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = await address(house)
+
+    def interrupted(*_args: object, **_kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Module, "run", interrupted)
+    assert await trio.to_thread.run_sync(main, options) == INTERRUPTED
+    for kind in ("routing-rules", "destinations"):
+        path = f"{options[1]}/{kind}"
+        found = await trio.to_thread.run_sync(call, "GET", path, None, options[3])
+        assert found["items"] == []
+
+
+async def test_a_run_whose_events_have_no_answer_fails(
+    house: ServiceHouse, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = await address(house)
+    run = Module.run
+
+    def cut(*arguments: str, **options: Any) -> Any:
+        sent = run(*arguments, **options)
+        sent["answers"]["ConnectionRefusedError"] = 5
+        return sent
+
+    monkeypatch.setattr(Module, "run", cut)
+    assert await trio.to_thread.run_sync(main, [*options, "--events", "20"]) == 1
+    assert "5 events had no answer: ConnectionRefusedError: 5" in capfd.readouterr().err
+
+
+async def test_a_server_that_has_gone_costs_no_figures(
+    house: ServiceHouse, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = await address(house)
+
+    def opened() -> None:
+        with OwnServer(options[1], options[3], "http://127.0.0.1:9/hook", "a.b", 1) as server:
+            server.url = "http://127.0.0.1:1"
+
+    await trio.to_thread.run_sync(opened)
+    said = capfd.readouterr().err
+    assert "/routing-rules/" in said
+    assert "/destinations/" in said
 
 
 def _others_rule(options: list[str], hook: str) -> None:

@@ -27,6 +27,7 @@ PARENT = f"00-{TRACE}-{SPAN}-01"
         (f"00-{TRACE}-{SPAN}-ff", f"00-{TRACE}-{SPAN}-03"),  # flags that nobody knows yet
         (f"cc-{TRACE}-{SPAN}-01", PARENT),  # a later version
         (f"cc-{TRACE}-{SPAN}-01-what-comes", PARENT),
+        (f"cc-{TRACE}-{SPAN}-01-x, {PARENT}", None),  # two fields that were joined
         (f"cc-{TRACE}-{SPAN}-01.what-comes", None),
         (f"00-{TRACE}-{SPAN}-01-more", None),
         (f"ff-{TRACE}-{SPAN}-01", None),

@@ -9,11 +9,15 @@ from api.cli.failures import EXIT_SETTINGS, known_failure
 from engine.core.vocabulary import Environment
 from engine.model.errors import Refusal
 from engine.model.read_models import EnvironmentModel
-from engine.settings import Settings
+from engine.settings import MIB, Settings
 from engine.tracing import open_telemetry, opening
+from engine.tracing.export_queue import ExportStatistics
 from engine.tracing.open_telemetry import resource_of
 from engine.tracing.opening import TracingError, check_tracing, open_tracing, request_span
+from engine.tracing.tracer import Tracer
+from tests.collector import open_collector
 from tests.engine.test_export_queue import Exporter
+from tests.patience import HANGS_S
 
 ON = Settings(traces_sample=1.0)
 
@@ -42,6 +46,9 @@ def test_missing_libraries_are_a_wrong_setting(monkeypatch: pytest.MonkeyPatch) 
     [
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
         ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318"),
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "grpc://collector:4317"),
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "many"),
     ],
 )
 def test_a_wrong_variable_is_refused(
@@ -51,6 +58,61 @@ def test_a_wrong_variable_is_refused(
     monkeypatch.setenv(name, value)
     with pytest.raises(TracingError):
         check_tracing(ON)
+
+
+@pytest.mark.parametrize("given", ["a=1,S3cret", "a=b%0d%0aS3cret"])
+def test_a_wrong_header_is_refused_without_its_value(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, given: str
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic a==, b=2,")
+    check_tracing(ON)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", given)
+    with pytest.raises(TracingError, match="OTEL_EXPORTER_OTLP_HEADERS") as refused:
+        check_tracing(ON)
+    assert "S3cret" not in str(refused.value)
+    assert "S3cret" not in caplog.text
+
+
+def test_a_request_goes_on_without_a_span_that_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(open_telemetry, "otlp_exporter", Exporter)
+
+    def broken(*_args: object) -> None:
+        raise RuntimeError("the library broke")
+
+    monkeypatch.setattr(Tracer, "accept", broken)
+    tracing = open_tracing(ON, "n", lambda: 1.0)
+    environment = EnvironmentModel(1, "w", Environment.DEVELOPMENT)
+    with request_span(tracing, "a trace", environment, "/files") as trace:
+        assert trace == "a trace"
+
+
+@pytest.mark.parametrize("status", [301, 429, 500])
+def test_a_collector_that_does_not_take_spans_has_them_counted_as_failed(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    with open_collector() as collector:
+        collector.status = status
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.5")  # too short for a repeat
+        assert exported_one().failed == 1
+
+
+def test_a_huge_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_collector() as collector:
+        collector.answer_bytes = 64 * MIB
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        assert exported_one().exported == 1
+        assert collector.cut.wait(HANGS_S)
+
+
+def exported_one() -> ExportStatistics:
+    """Export a span; return the counts."""
+    tracing = open_tracing(ON, "n", lambda: 1.0)
+    assert tracing is not None
+    with request_span(tracing, None, EnvironmentModel(1, "w", Environment.DEVELOPMENT), "/files"):
+        pass
+    tracing.queue.close(HANGS_S)
+    return tracing.queue.statistics()
 
 
 def test_the_sdk_can_be_disabled(monkeypatch: pytest.MonkeyPatch) -> None:

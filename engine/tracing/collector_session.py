@@ -1,0 +1,32 @@
+"""The HTTP session with the collector of traces: answers are bounded, and a redirect is a failure."""
+
+import time
+from typing import Any
+
+import requests
+
+ANSWER_BYTES = 64 * 1024  # of an answer that are read: a collector's have some 100 bytes
+ANSWER_S = 10.0  # for reading an answer: what the exporter waits for one by default
+
+
+class CollectorSession(requests.Session):
+    """A session that reads the beginning of an answer. The exporter looks at the status alone, and takes
+    a redirect, which it does not follow, for a success."""
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        """Send a request. Raises HTTPError for a redirect: its spans went nowhere."""
+        response = super().send(request, **{**options, "stream": True})
+        try:
+            left, until = ANSWER_BYTES, time.monotonic() + ANSWER_S
+            while left > 0 and time.monotonic() < until:
+                part = response.raw.read1(left)
+                if not part:
+                    break
+                left -= len(part)
+        finally:
+            response.close()  # a connection whose answer was read to its end is kept
+        if 300 <= response.status_code < 400:
+            raise requests.HTTPError(
+                f"the collector answered {response.status_code}; redirects are not followed"
+            )
+        return response
