@@ -244,11 +244,11 @@ class Live:
         with self._place(workspace), self._listening(audience, sights, set(topics)) as channel:
             heard, said_at = channel.number, trio.current_time()
             yield b"retry: 3000\n\n"
-            while not ended():
+            while True:
                 if heard == channel.number:
                     with trio.move_on_after(pause_s):
                         await channel.news.wait()
-                if self._stopped:
+                if self._stopped or ended():
                     return
                 await channel.tick()
                 messages = _since(channel, heard, topics)

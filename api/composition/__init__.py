@@ -248,7 +248,7 @@ class Server(ControlParts):
         return found
 
     def _clock_stepped(self, by_s: float) -> None:
-        follow(self.directory.actors.values(), by_s, self.clock.now())
+        follow(self.directory, by_s, self.clock.now())
         self.housekeeping.hasten()
 
     async def _open_door(

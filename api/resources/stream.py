@@ -120,22 +120,28 @@ async def stream(call: Call) -> Answer:
     services, customer = call.services, call.customer
     topics = _topics(query.topics, own=customer is not None)
     workspace = call.admitted.credential.workspace
-    settings = (
-        None if customer is None else services.models.settings_for(workspace, customer.account)
-    )
+
+    def reveals() -> bool:
+        if customer is None:
+            return True
+        settings = services.models.settings_for(workspace, customer.account)
+        return settings.allows(Ability.VIEW_PAYLOADS)
+
     audience = Audience(
         environment=call.number,
         account=None if customer is None else customer.account,
         customer=query.customer_external_id,
         destination=query.destination_id,
-        reveals=settings is None or settings.allows(Ability.VIEW_PAYLOADS),
+        reveals=reveals(),
     )
     credential = call.admitted.credential
 
     def ended() -> bool:
         if credential.expires_at is not None and services.now() >= credential.expires_at:
             return True
-        return customer is None and not services.models.has_key(credential.key_id)
+        if customer is not None:
+            return reveals() is not audience.reveals  # the next stream shows what may be seen now
+        return not services.models.has_key(credential.key_id)
 
     chunks = services.live.follow(
         credential.workspace, audience, LiveSights(services), topics, ended
@@ -170,7 +176,8 @@ ROUTES = (
         "how many deliveries died, by destination. `replays`: the latest jobs, of all destinations, when "
         "one has changed. "
         "`missed` says how many messages a slow client has lost. After 3 seconds of silence comes a "
-        "comment.\n\nThe stream ends with its credential, and when the server stops. Outcomes are those "
+        "comment.\n\nThe stream ends with its credential, when its session gains or loses the permission "
+        "`viewPayloads`, and when the server stops. Outcomes are those "
         "of the process that answers. A workspace has 16 streams at most.",
         tag="Observability",
         scopes=READ,

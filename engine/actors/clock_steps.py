@@ -1,18 +1,22 @@
-"""Steps of the wall clock, as actors in memory follow them. Nothing here awaits."""
+"""Steps of the wall clock, as the directory's actors follow them. Nothing here awaits."""
 
-from collections.abc import Iterable
+from engine.actors.directory import Directory
 
-from engine.actors.actor import DestinationActor
+# A step back by less lets no retry wait much longer than its schedule says.
+SLEPT_OVER_S = 60.0
 
 
-def follow(actors: Iterable[DestinationActor], by_s: float, now: float) -> None:
+def follow(directory: Directory, by_s: float, now: float) -> None:
     """Let actors follow a step of the clock, which says `now` after it.
 
     All of them together, at some microseconds each: an actor must not compare instants of two clocks.
     """
-    for actor in actors:
+    for actor in directory.actors.values():
         actor.last_active += by_s
         actor.started_at += by_s
         if actor.machine is not None:
             actor.machine.clock_stepped(by_s, now)
             actor.wake()  # a retry can be due, and a snapshot is to be written
+    if by_s < -SLEPT_OVER_S:
+        for destination in directory.sleeping():
+            directory.awaken(destination)  # its machine limits the waits to the schedule's

@@ -92,21 +92,11 @@ class Directory:
         self.attempts = attempts
         self.memory = Memory(MemoryLimits(settings.engine_deliveries, settings.engine_bytes))
         self._context = Context(
-            now=now,
-            jitter=jitter,
+            now=now, jitter=jitter, make_machine=make_machine, mark_after=mark_after, timers=timers,
             limits=MemoryLimits(settings.actor_deliveries, settings.actor_bytes),
-            make_machine=make_machine,
-            mark_after=mark_after,
-            timers=timers,
-            sender=sender,
-            recorder=recorder,
-            dispatcher=self.dispatcher,
-            readers=self.readers,
-            attempts=self.attempts,
-            memory=self.memory,
-            gone=self._gone,
-            retired=self._retired,
-        )
+            sender=sender, recorder=recorder, dispatcher=self.dispatcher, readers=self.readers,
+            attempts=self.attempts, memory=self.memory, gone=self._gone, retired=self._retired,
+        )  # fmt: skip
         self.snapshots = self._context.snapshots
         self.awaited = self._context.awaited
 
@@ -121,9 +111,8 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        self.dirty.update(
-            groups
-        )  # also of an actor that was activated without work, to take an order
+        # Also where an actor was activated without work, to take an order.
+        self.dirty.update(groups)
         actors, dispatcher = self.actors, self.dispatcher
         few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
         for destination, group in groups.items():
@@ -209,6 +198,16 @@ class Directory:
             return None
         return self._activate(config, dormant)
 
+    def awaken(self, destination: str) -> None:
+        """Have the actor of a dormant destination made when its workspace's turn has come."""
+        config = self._find(destination)
+        workspace = "" if config is None else config.workspace
+        self.readers.submit_patient(Awakening(self, destination, workspace))
+
+    def sleeping(self) -> list[str]:
+        """Return the dormant destinations whose rows say when a retry is due."""
+        return [each for each, dormant in self._dormant.items() if dormant.sleeping]
+
     def rouse(self, rows: Iterable[BacklogRow]) -> int:
         """Start the actors of destinations whose retries are due; returns how many."""
         roused = 0
@@ -271,10 +270,7 @@ class Directory:
         self._swept.pop(actor.id)
         self._passivations += 1
         if not departure.clean:
-            dormant = Dormant(
-                actor.environment, departure.low_seq, departure.waiting, departure.sleeping
-            )
-            self._rest(actor.id, dormant)
+            self._rest(actor.id, departure.dormant(actor.environment))
             return
         self._known[actor.environment].pop(actor.id)
         if actor.id in self.dirty:
@@ -326,9 +322,7 @@ class Directory:
             self.dirty.add(row.destination)
             if row.destination not in self.actors and row.destination not in self._dormant:
                 self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
-                config = self._find(row.destination)
-                workspace = "" if config is None else config.workspace
-                self.readers.submit_patient(Awakening(self, row.destination, workspace))
+                self.awaken(row.destination)
         self._recovered = True
         for destination in self._configured:  # by other processes since the last look
             self.configure(destination)

@@ -107,6 +107,10 @@ class Departure(Struct, frozen=True):
     low_seq: int
     waiting: int
 
+    def dormant(self, environment: int) -> "Dormant":
+        """Return what stays of an actor that is not clean."""
+        return Dormant(environment, self.low_seq, self.waiting, self.sleeping)
+
 
 class Dormant(Struct, gc=False):
     """A destination without an actor whose backlog row says that it has unsettled deliveries."""

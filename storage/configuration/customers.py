@@ -144,6 +144,9 @@ class Customers:
 def customer_account(row: Record) -> CustomerAccount:
     """Return a row of `_SELECT`."""
     said = {} if row["document"] is None else json.loads(row["document"])
+    # What another version of the service knows, and this one has no route for, permits nothing here.
+    known = {ability.value: ability for ability in Ability}
+    own = said.get("permissions", {})
     erasure = None
     if row["requested_at_ms"] is not None:
         erasure = Erasure(row["requested_at_ms"], row["finished_at_ms"], row["events"])
@@ -160,7 +163,7 @@ def customer_account(row: Record) -> CustomerAccount:
             transforms=said.get("transforms"),
             requests_per_minute=said.get("requestsPerMinute"),
         ),
-        permissions={Ability(name): may for name, may in said.get("permissions", {}).items()},
+        permissions={known[name]: may for name, may in own.items() if name in known},
     )
 
 

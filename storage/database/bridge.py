@@ -16,7 +16,7 @@ import trio_asyncio
 from asyncpg import Record
 from asyncpg.protocol import protocol as driver
 
-from storage.database.connection import Connection, Loop
+from storage.database.connection import Argument, Connection, Loop
 from storage.database.errors import StoreAwayError, StoreError
 from storage.database.profiles import POOL, Profile
 
@@ -73,17 +73,17 @@ class Pool:
         async with self.connection() as connection, connection.transaction(isolation):
             yield connection
 
-    async def fetch(self, sql: str, *arguments: Any) -> list[Record]:
+    async def fetch(self, sql: str, *arguments: Argument) -> list[Record]:
         """Run one statement; see `Connection.fetch`."""
         async with self.connection() as connection:
             return await connection.fetch(sql, *arguments)
 
-    async def fetch_row(self, sql: str, *arguments: Any) -> Record | None:
+    async def fetch_row(self, sql: str, *arguments: Argument) -> Record | None:
         """Run one statement; its first row, None where there is none."""
         async with self.connection() as connection:
             return await connection.fetch_row(sql, *arguments)
 
-    async def fetch_value(self, sql: str, *arguments: Any) -> Any:
+    async def fetch_value(self, sql: str, *arguments: Argument) -> Any:
         """Run one statement; the first column of its first row, None where there is none."""
         async with self.connection() as connection:
             return await connection.fetch_value(sql, *arguments)

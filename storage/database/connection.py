@@ -8,6 +8,7 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from datetime import datetime
 from math import inf
 from typing import Any, Protocol, TypeVar
 
@@ -31,6 +32,8 @@ from storage.database.profiles import Profile
 log = structlog.get_logger("angarium.storage")
 
 T = TypeVar("T")
+# What a statement may be given. Of all collections only these are arrays: `bridge` says why.
+Argument = None | str | bytes | int | float | datetime | list[Any] | tuple[Any, ...]
 CONNECT_TIMEOUT_S = (
     5.0  # a server that is up answers in milliseconds; a route that drops packets never
 )
@@ -94,7 +97,7 @@ class Connection:
 
     # --- statements
 
-    async def fetch(self, sql: str, *arguments: Any) -> list[Record]:
+    async def fetch(self, sql: str, *arguments: Argument) -> list[Record]:
         """Run one statement, prepared once per connection, and return its rows.
 
         Raises StoreError and its kinds. The statement runs to its end even when the caller is
@@ -112,12 +115,12 @@ class Connection:
         finally:
             self._release(entered)
 
-    async def fetch_row(self, sql: str, *arguments: Any) -> Record | None:
+    async def fetch_row(self, sql: str, *arguments: Argument) -> Record | None:
         """Run one statement and return its first row, None where there is none."""
         rows = await self.fetch(sql, *arguments)
         return rows[0] if rows else None
 
-    async def fetch_value(self, sql: str, *arguments: Any) -> Any:
+    async def fetch_value(self, sql: str, *arguments: Argument) -> Any:
         """Run one statement and return its first row's first column, None where there is none."""
         rows = await self.fetch(sql, *arguments)
         return rows[0][0] if rows else None

@@ -1,11 +1,10 @@
 """Writes of single statements through the pool, which tell whether one that failed may have been done."""
 
-from typing import Any
-
 import trio
 from asyncpg import Record
 
 from storage.database.bridge import Pool
+from storage.database.connection import Argument
 from storage.database.errors import ContentionError, StoreAwayError
 
 TRIES = (
@@ -13,7 +12,7 @@ TRIES = (
 )
 
 
-async def write(pool: Pool, sql: str, *arguments: Any) -> list[Record]:
+async def write(pool: Pool, sql: str, *arguments: Argument) -> list[Record]:
     """Run one statement, connecting first. Raises StoreError; of StoreAwayError `maybe_written` says
     whether the statement had left. One that lost a race has written nothing and is run again."""
     for _ in range(TRIES - 1):
@@ -24,7 +23,7 @@ async def write(pool: Pool, sql: str, *arguments: Any) -> list[Record]:
     return await _write(pool, sql, *arguments)
 
 
-async def _write(pool: Pool, sql: str, *arguments: Any) -> list[Record]:
+async def _write(pool: Pool, sql: str, *arguments: Argument) -> list[Record]:
     left = False
     try:
         async with pool.connection() as connection:

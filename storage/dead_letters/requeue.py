@@ -5,7 +5,6 @@ and both write their audit entry with what they did.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from asyncpg import Record
 
@@ -13,7 +12,7 @@ from engine.ports import DirtyDestination, PoisonError, StoreAwayError
 from engine.recording.requeue import CHUNK_BYTES, ChunkAudit, Requeued
 from storage.audit.log import values
 from storage.backlog.rows import WAITING_COLUMNS, deliveries_of
-from storage.database.connection import Connection
+from storage.database.connection import Argument, Connection
 from storage.database.errors import PartitionMissingError
 from storage.database.plan_refresh import PlanRefresh
 from storage.ownership import INTAKE_OWNER, Ownership
@@ -150,7 +149,7 @@ class PostgresRequeue:
         """Requeue; see the port. Raises OwnershipLostError when this process owns nothing."""
         await self._ensure_connected()
         if again:
-            before = await self._connection.fetch(_REQUEUED, environment, deliveries, base)
+            before = await self._connection.fetch(_REQUEUED, environment, list(deliveries), base)
             if before:
                 return _requeued_before(before, deliveries)
         rows = await self._write(
@@ -174,7 +173,7 @@ class PostgresRequeue:
         """Discard; see the port."""
         await self._ensure_connected()
         if again and await self._is_written(audited):
-            rows = await self._connection.fetch(_DISCARDED, environment, deliveries)
+            rows = await self._connection.fetch(_DISCARDED, environment, list(deliveries))
             return list(rows[0][0])
         rows = await self._write(_DISCARD, environment, deliveries, audited)
         return list(rows[0][0])
@@ -190,7 +189,12 @@ class PostgresRequeue:
         return int(rows[0][0]) > audited.before
 
     async def _write(
-        self, sql: str, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *more: Any
+        self,
+        sql: str,
+        environment: int,
+        deliveries: Sequence[str],
+        audited: ChunkAudit,
+        *more: Argument,
     ) -> list[Record]:
         await self._freshness.keep(sql)
         epoch = self._ownership.intake_epoch
@@ -200,7 +204,7 @@ class PostgresRequeue:
                 self._ownership.process,
                 epoch,
                 environment,
-                deliveries,
+                list(deliveries),
                 *values(audited.entry),
                 audited.counted,
                 audited.before,

@@ -19,7 +19,7 @@ from engine.log.delivery_log import (
 )
 from engine.model.file_records import TROUBLE
 from storage.database.bridge import Pool
-from storage.database.connection import Connection
+from storage.database.connection import Argument, Connection
 from storage.log.entries import (
     ATTEMPT_COLUMNS,
     ENTRY_COLUMNS,
@@ -149,7 +149,7 @@ class PostgresDeliveries:
 
         return partial(search, take)
 
-    async def _step(self, selection: Selection, *arguments: Any) -> Step:
+    async def _step(self, selection: Selection, *arguments: Argument) -> Step:
         return found(await self._pool.fetch(selection.sql, *arguments, *selection.arguments))
 
     async def _among(

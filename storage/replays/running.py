@@ -26,7 +26,7 @@ from engine.replay.ports import (
 )
 from storage.backlog.rows import deliveries_of
 from storage.database.bridge import Pool
-from storage.database.connection import Connection
+from storage.database.connection import Argument, Connection
 from storage.database.profiles import Profile
 from storage.database.writing import write
 from storage.log.partitions import lowest_id
@@ -283,7 +283,7 @@ class PostgresReplays:
         rows = await self._write(FAIL, job.environment, job.id, at_ms, error)
         return job_record(rows[0]) if rows else None
 
-    async def _write(self, sql: str, *arguments: Any) -> list[Record]:
+    async def _write(self, sql: str, *arguments: Argument) -> list[Record]:
         """Write by the right to write, whose epoch may be renewed just now: then nothing is written, and
         the runner comes again."""
         owner = (self._ownership.process, self._ownership.intake_epoch)

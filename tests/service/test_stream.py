@@ -197,6 +197,25 @@ async def test_a_stream_ends_with_its_key(house: ServiceHouse, api: Caller) -> N
         await listener.ends()
 
 
+async def test_a_stream_ends_when_its_session_may_see_other_things(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    receiver.answer = lambda _: 500
+    await destination(api, receiver.url(), ["e.*"], customerExternalId="ada", delivery=NEVER)
+    token = (await api("POST", "/embed/sessions", {"customerExternalId": "ada"})).json["token"]
+    async with listening(house, token, "?topics=health") as listener:
+        await post(api, customerExternalId="ada")
+        told: dict[str, Any] = {"lastError": None}
+        while told["lastError"] is None:  # it can be told before the attempt has ended
+            (told,) = (await listener.hears("health"))["items"]
+        denied = {"permissions": {"viewPayloads": False}}
+        assert (await api("PUT", "/customers/ada", denied)).status == 200
+        await listener.ends()
+    async with listening(house, token, "?topics=health") as listener:
+        (told,) = (await listener.hears("health"))["items"]
+        assert told["lastError"] is None
+
+
 async def test_streams_end_when_the_server_stops(house: ServiceHouse, tenant: Tenant) -> None:
     async with listening(house, await secret_of(house, tenant)) as listener:
         house.server.live.stop()

@@ -426,7 +426,7 @@ class Process:
 
     def _clock_stepped(self, by_s: float) -> None:
         self.world.tell(Fault, "followed", str(self.number), self.drift_s)
-        follow(self.directory.actors.values(), by_s, self.clock.now())
+        follow(self.directory, by_s, self.clock.now())
 
     def _wall_ns(self) -> int:
         return int(self.wall() * 1e9)

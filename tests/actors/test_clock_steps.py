@@ -1,0 +1,48 @@
+"""Steps of the wall clock, as destinations without an actor follow them."""
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from engine.actors.clock_steps import follow
+from engine.core.vocabulary import Ordering
+from tests.actors.fakes import OK, World, failure, running
+
+WAIT_S = 7200
+
+
+def set_clock(world: World, by_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the wall clock, and have the directory follow."""
+    world.clock.tell(lambda by_s: follow(world.directory, by_s, world.clock.now()))
+    told = world.clock.now() + by_s
+    monkeypatch.setattr(world.clock, "_wall", lambda: told)
+    world.clock.look()
+
+
+@pytest.mark.parametrize("ordering", Ordering)
+async def test_a_step_back_leaves_no_sleeper_waiting_longer_than_its_schedule(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, ordering: Ordering
+) -> None:
+    async with running() as world:
+        destination = world.destination(ordering=ordering, retry_schedule_s=(WAIT_S,))
+        world.sender.behave = lambda sent: (0.01, failure() if sent.number == 1 else OK)
+        world.accept(destination)
+        await trio.sleep(300)
+        assert world.directory.sleeping() == [destination]
+        set_clock(world, -40_000_000.0, monkeypatch)
+        await trio.sleep(WAIT_S * 1.2 + 10)  # with the schedule's jitter
+        assert world.statuses(destination) == {"DELIVERED": 1}
+
+
+async def test_a_small_step_back_wakes_no_sleeper(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running() as world:
+        destination = world.destination(retry_schedule_s=(WAIT_S,))
+        world.sender.behave = lambda sent: (0.01, failure())
+        world.accept(destination)
+        await trio.sleep(300)
+        set_clock(world, -30.0, monkeypatch)
+        await trio.sleep(10)
+        assert world.directory.sleeping() == [destination]
+        assert world.directory.statistics().activations == 1
