@@ -137,8 +137,10 @@ class RuleCommands:
                 )
                 for rule in rules
             ]
-            for gone in await written(self._store.remove_all(rules, entries)):
-                self._writer.projection.rule_removed(gone)
+            gone = await written(self._store.remove_all(rules, entries))
+            async with self._writer.commands.turn:  # the loader goes over the rules in slices
+                for each in gone:
+                    self._writer.projection.rule_removed(each)
             return True
 
         while await self._writer.commands.run_beside(work):

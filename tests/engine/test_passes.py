@@ -1,12 +1,18 @@
 """Whoever goes over all keys, rules or environments does so in slices, and lets others run between."""
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
+from engine.control.commands import CommandQueue
 from engine.control.last_use import AGAIN_S, LastUse
 from engine.control.loading import SLICE_S, Breaks
+from engine.control.ports import RuleStore
+from engine.control.rules import RuleCommands
 from engine.core.vocabulary import Priority
 from engine.filters.failures import FilterFailures
 from engine.model.configuration import FilterFailure
@@ -56,6 +62,40 @@ async def test_what_is_gone_is_found_in_slices() -> None:
     trio.lowlevel.remove_instrument(steps)
     assert gone == list(range(1, MANY, 2))
     assert steps.count >= (MANY + MANY // 2) // 20
+
+
+async def test_no_rule_leaves_the_read_models_while_they_are_gone_over(
+    nursery: trio.Nursery,
+) -> None:
+    commands, shown = CommandQueue(), {str(number): rule(str(number)) for number in range(MANY)}
+    await nursery.start(commands.serve)
+
+    class Rows:
+        left = tuple(shown.values())
+
+        async def page(self, *_which: object) -> list[RuleModel]:
+            return list(self.left)
+
+        async def remove_all(self, rules: list[RuleModel], _entries: object) -> list[str]:
+            self.left = ()
+            return [each.id for each in rules]
+
+    class Writer:
+        projection = SimpleNamespace(rule_removed=shown.pop)
+
+        def entry(self, *_what: object) -> None:
+            return None
+
+    writer: Any = Writer()
+    writer.commands = commands
+    unused: Any = None
+    rules = RuleCommands(cast("RuleStore", Rows()), unused, writer, unused, unused)
+    async with commands.turn:  # as the loader has it
+        nursery.start_soon(rules.remove_all_of, unused, 1, "d")
+        for _ in shown:
+            await wait_all_tasks_blocked()
+    await wait_all_tasks_blocked()
+    assert shown == {}
 
 
 async def test_last_uses_are_written_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
