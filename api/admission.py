@@ -1,7 +1,7 @@
 """Admission control: it finds a request's credential, checks scope and rate, and refuses or admits it.
 
-The front door asks at the head of a request, before a byte of its body is read; the Quart application
-asks for everything else. Nothing here awaits.
+The front door asks at the head of a request, before it reads a byte of the body. The Quart application
+asks for every other request. Nothing here awaits.
 """
 
 import math
@@ -26,7 +26,7 @@ WINDOW_S = (
 
 @dataclass(slots=True)
 class Allowance:
-    """A tenant's use of one limit in the present window; also what the three headers say."""
+    """A tenant's use of one limit in the present window, as the three rate headers show it."""
 
     limit: int
     remaining: int
@@ -43,8 +43,8 @@ class Allowance:
 
 
 class Admission(Struct, frozen=True, gc=False):
-    """A caller who was let in. `digest` is that of the secret, by which it can be admitted again; a
-    session, whose token is in no table, has none."""
+    """A caller who was admitted. `digest` is that of the secret, which can admit the caller again. It
+    is None for a session, whose token is in no table."""
 
     credential: Credential
     environment: EnvironmentModel | None
@@ -71,9 +71,9 @@ class AdmissionControl:
         sessions: Callable[[bytes, float], Credential | None] = lambda _token, _now: None,
         last_use: MutableMapping[str, float] | None = None,
     ) -> None:
-        """`stale`: whether what is known of keys may be older than is allowed; then nobody gets in.
-        `sessions`: what a session's token stands for at an instant. `last_use` takes the instant
-        of each key's last use, by the key's id."""
+        """`stale`: whether the known keys can be older than is allowed; then every request is refused.
+        `sessions`: the session of a token at an instant. `last_use` takes the instant of each key's
+        last use, by the key's id."""
         self._sessions = sessions
         self._last_use: MutableMapping[str, float] = {} if last_use is None else last_use
         self._stale = stale
@@ -89,7 +89,8 @@ class AdmissionControl:
         return len(self._windows)
 
     def anonymous(self) -> Allowance:
-        """Return what answers carry before a tenant is known: the control plane's default."""
+        """Return the rate headers of an answer whose tenant is not known yet: the control plane's
+        default."""
         limit = self._plans.first.control_per_minute
         return Allowance(limit, limit, self._window_end(self._now()))
 
@@ -104,8 +105,8 @@ class AdmissionControl:
     ) -> Admission:
         """Judge an Authorization header. Raises AdmissionRefusal 503, 401, 429 or 403, in that order.
 
-        `origin`: that of the page that asks, where it is another site's (`api.cors.foreign_origin`); the
-        credential's workspace must list it, whatever the credential. `codes`: a login code will do.
+        `origin` is the origin of the calling page, if that is another site (`api.cors.foreign_origin`).
+        The workspace of the credential must list it. `codes`: a login code is accepted as well.
         """
         if self._stale():
             raise self._outdated()
@@ -133,8 +134,8 @@ class AdmissionControl:
         return origin.decode("latin-1") in self._models.settings_of(workspace).origins
 
     def credential_of(self, authorization: bytes | None) -> Credential | None:
-        """Return the credential of an Authorization header, None where it is not known. Nothing is
-        counted."""
+        """Return the credential of an Authorization header, None if it is not known. This counts
+        nothing."""
         try:
             secret = self._secret(authorization)
         except AdmissionRefusal:

@@ -1,4 +1,5 @@
-"""The parts of a control-plane answer that both lanes write: its headers, and what a refusal becomes.
+"""The parts of a control-plane answer that both lanes write: its headers, and the envelope of a
+refusal.
 
 Nothing here knows the framework or the framing of HTTP.
 """
@@ -9,9 +10,8 @@ from api.call import Answer
 from api.envelope import CHALLENGE, envelope
 from engine.model.errors import Refusal
 
-# Nothing of a page is loaded from elsewhere, and no page shows it in a frame of its own: a key that
-# somebody types beside it is typed into nobody else's page. `frame-ancestors`, `base-uri` and
-# `form-action` do not fall back to `default-src`.
+# A page loads nothing from other sites, and no site can show it in a frame: a key typed into it stays
+# there. `frame-ancestors`, `base-uri` and `form-action` do not fall back to `default-src`.
 PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'"
@@ -19,7 +19,7 @@ PAGE_POLICY = (
 
 
 def headers_of(answer: Answer) -> list[tuple[str, str]]:
-    """Return the headers of an answer but for its length, its request's id and the rate."""
+    """Return the headers of an answer, without its length, its request's id and the rate."""
     # Answers hold secrets and what changes by the second: nobody on the way is to keep one.
     headers = {
         "Content-Type": answer.content_type,
@@ -37,7 +37,7 @@ def headers_of(answer: Answer) -> list[tuple[str, str]]:
 
 
 def refused(refusal: Refusal, request_id: str) -> Answer:
-    """Return the answer that says what was refused."""
+    """Return the answer for a refusal."""
     body = envelope(refusal.code, refusal.message, request_id, refusal.details)
     headers = (("WWW-Authenticate", CHALLENGE),) if refusal.status == 401 else ()
     return Answer(refusal.status, body=body, retry_after_s=refusal.retry_after_s, headers=headers)

@@ -42,7 +42,7 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     app = Application("angarium", static_folder=None)
     app.config.update(
         PROVIDE_AUTOMATIC_OPTIONS=False,
-        MAX_CONTENT_LENGTH=None,  # each route has its own; a body that no route reads waits
+        MAX_CONTENT_LENGTH=None,  # the owner of the connection owns its deadlines
         BODY_TIMEOUT=None,  # whoever owns the connection owns its deadlines
         RESPONSE_TIMEOUT=None,
         PROPAGATE_EXCEPTIONS=False,
@@ -94,7 +94,7 @@ def _response(answer: Answer) -> Response:
 
 
 def _streamed(answer: Answer, services: Services) -> Response:
-    """Return the response to an answer that is read while it is sent. Raises Refusal 503."""
+    """Return the response for a streamed answer. Raises Refusal 503."""
     chunks, account = answer.chunks, answer.account or g.workspace
     assert chunks is not None
     endings = cast("Request", request).endings
@@ -117,7 +117,8 @@ def _refused(refusal: Refusal) -> Response:
 
 
 def _judged(heads: Heads, request_id: str) -> Response | None:
-    """Judge a request that no door has judged. Return its answer; None where its view gives it."""
+    """Judge a request that the door has not judged. Return its answer; None if its view gives the
+    answer."""
     scope = cast("dict[str, Any]", request.scope)
     state = scope.setdefault("state", {})
     if ENTRY in state:
@@ -134,7 +135,7 @@ def _judged(heads: Heads, request_id: str) -> Response | None:
 
 
 def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
-    """Register how every request begins, how every answer ends, and the answers to errors."""
+    """Register the beginning of every request, the end of every answer, and the answers to errors."""
 
     @app.before_request
     async def begin() -> Response | None:  # what is not async would cost a thread's hop
@@ -210,7 +211,7 @@ def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
 
 
 def _http_error(error: HTTPException) -> Response:
-    """Return what the framework refuses in the API's words."""
+    """Return a refusal of the framework in the API's words."""
     if isinstance(error, NotFound):
         return _response(no_such_path(g.request_id))
     return _refused(Refusal("invalid_request", error.description or "the request is malformed"))

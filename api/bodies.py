@@ -1,5 +1,5 @@
-"""Bodies of requests to the control plane: JSON, read strictly, so that what a decoder would let pass in
-silence is refused; or streams, counted as they come.
+"""Bodies of requests to the control plane: JSON, or streams that are counted as they arrive. JSON is
+read strictly: what other decoders accept in silence is refused.
 """
 
 import json
@@ -24,7 +24,7 @@ MAX_VALUES = 20_000
 
 
 async def counted(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
-    """Yield the parts of a body. Raises Refusal 413 when they are more than `most` bytes."""
+    """Yield the parts of a body. Raises Refusal 413 beyond `most` bytes."""
     count = 0
     async for part in parts:
         count += len(part)
@@ -34,14 +34,14 @@ async def counted(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes
 
 
 async def nothing() -> AsyncIterator[bytes]:
-    """Yield the parts of a body that was read already, or never is: none."""
+    """Yield the parts of a body that is empty or was read already: none."""
     none: tuple[bytes, ...] = ()
     for part in none:
         yield part
 
 
 def read_object(body: bytes) -> dict[str, Any]:
-    """Return a body as an object. Raises Refusal 400 with what is wrong with it."""
+    """Return a body as an object. Raises Refusal 400 with the fault of the body."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -89,7 +89,7 @@ def _not_json(name: str) -> NoReturn:
 
 
 def _finite(digits: str) -> float:
-    """Return a number. What is too large for one would be written as Infinity, which is no JSON."""
+    """Return a number. A number too large for a float would be written as Infinity, which is not JSON."""
     return found if math.isfinite(found := float(digits)) else _infinite()
 
 
@@ -98,7 +98,7 @@ def _infinite() -> NoReturn:
 
 
 def check_strings(document: dict[str, Any]) -> None:
-    """Refuse NUL and lone surrogates wherever they are among the first `LOOKED_AT` values."""
+    """Refuse NUL and lone surrogates among the first `LOOKED_AT` values."""
     waiting = [_members(document, "")]
     looked_at = 0
     while waiting and looked_at < LOOKED_AT:
@@ -114,7 +114,7 @@ def check_strings(document: dict[str, Any]) -> None:
 
 
 def _members(value: dict[str, Any] | list[Any], path: str) -> Iterator[tuple[str, Any]]:
-    """Yield what a container holds, each with its path; of an object also the names."""
+    """Yield the values in a container with their paths; for an object, also the names."""
     if isinstance(value, list):
         for index, item in enumerate(value):
             yield f"{path}[{index}]", item

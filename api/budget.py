@@ -1,7 +1,7 @@
-"""The byte budgets that request bodies draw on: one for all callers, one for each workspace.
+"""The byte budgets of request bodies: one for all callers, and one for each workspace.
 
-What a request has drawn stays drawn until it is answered, so that bodies which wait for their commit
-count as well. A body or an answer that is streamed draws what is held of it at most. Nothing here awaits.
+A request keeps its bytes until it is answered, so bodies that wait for their commit count as well. A
+streamed body or answer takes the bytes that it can hold at most. Nothing here awaits.
 """
 
 from collections.abc import Iterator
@@ -28,14 +28,14 @@ class BodyBudget:
         self.drawn = 0
 
     def has_room(self, workspace: str, size: int) -> bool:
-        """Whether `size` bytes more could be drawn now."""
+        """Whether there is room for `size` bytes more."""
         return (
             self.drawn + size <= self._total
             and self._drawn_by.get(workspace, 0) + size <= self._per_workspace
         )
 
     def draw(self, workspace: str, size: int) -> bool:
-        """Take `size` bytes; False, taking nothing, when there is no room for them."""
+        """Take `size` bytes. Returns False, and takes nothing, if there is no room for them."""
         drawn = self._drawn_by.get(workspace, 0) + size
         if drawn > self._per_workspace or self.drawn + size > self._total:
             return False
@@ -44,7 +44,7 @@ class BodyBudget:
         return True
 
     def give_back(self, workspace: str, size: int) -> None:
-        """Return what was drawn."""
+        """Return bytes that were taken."""
         self.drawn -= size
         left = self._drawn_by[workspace] - size
         if left:
@@ -54,7 +54,7 @@ class BodyBudget:
 
 
 class Streams:
-    """Places for requests whose body, or whose answer, is streamed; so many in all, and so many of one
+    """Places for requests with a streamed body or answer: a number in all, and a number for each
     workspace."""
 
     def __init__(self, bodies: BodyBudget, most: int, per_workspace: int) -> None:
@@ -69,7 +69,7 @@ class Streams:
         return self._held.total
 
     def enter(self, workspace: str) -> None:
-        """Take a place. Raises Refusal 503 when there is none."""
+        """Take a place. Raises Refusal 503 if there is none."""
         if (
             self.open >= self._most
             or self._held.of(workspace) >= self._per_workspace
@@ -87,7 +87,7 @@ class Streams:
 
     @contextmanager
     def place(self, workspace: str) -> Iterator[None]:
-        """Have a place during the block. Raises Refusal 503."""
+        """Hold a place during the block. Raises Refusal 503."""
         self.enter(workspace)
         try:
             yield

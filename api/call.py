@@ -1,4 +1,4 @@
-"""One request on its way through a route, and what comes of it."""
+"""One request on its way through a route, and its answer."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ Model = TypeVar("Model", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What is written. `document` is JSON in the making; it may hold `orjson.Fragment`s. `body`, where
-    it is given, goes out as it is, as `content_type`.
+    """An answer to write. `document` becomes JSON and can hold `orjson.Fragment`s. `body`, if given, is
+    sent unchanged as `content_type`.
 
-    `chunks`, where they are given, are the body instead, `length` bytes in parts of 64 KiB or less: read
-    as fast as the client takes them, and closed (`aclose`, where they have it) whatever happens, also
-    when nobody reads them. They count as one of the streams of the workspace `account`, by default the
-    caller's. `headers` go beside those of any answer, and replace what is there of the same name.
+    `chunks`, if given, are the body instead: `length` bytes in parts of 64 KiB or less. They are read
+    as fast as the client takes them. They are always closed (`aclose`, if they have it), even if
+    nothing reads them. They count as one stream of the workspace `account`, by default the caller's.
+    `headers` are added to the usual headers and replace those of the same name.
     """
 
     status: int
@@ -46,8 +46,8 @@ class Answer:
 
 
 class Opened:
-    """The chunks of an answer of which the first is there: what fails before it is an error, and no
-    answer that breaks off. Closing it closes the others."""
+    """The chunks of an answer whose first chunk is read already: a failure before it is an error
+    answer, not a broken answer. Closing this closes the source."""
 
     def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None]) -> None:
         self._first: bytes | None = first
@@ -67,10 +67,10 @@ class Opened:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request that was let in and read. What does not apply to its route is empty.
+    """A request that was admitted and read. Parts that the route does not use are empty.
 
-    `headers` have names in lower case, several of one name joined with commas; the credential is not
-    among them. `chunks`: the body as it comes, of a route that streams; iterating raises Refusal 413
+    `headers` have names in lower case; values of one name are joined with commas. The credential is not
+    among them. `chunks`: the arriving body, for a route that streams; iterating raises Refusal 413
     beyond the route's limit.
     """
 
@@ -80,8 +80,8 @@ class Call:
     place: EnvironmentModel | None  # the environment that it works in
     path: dict[str, str]
     query: BaseModel
-    document: dict[str, Any]  # the body as it came
-    body: BaseModel | None  # the body as its route's model
+    document: dict[str, Any]  # the body as it arrived
+    body: BaseModel | None  # the body as the model of its route
     headers: Mapping[str, str]
     chunks: AsyncIterator[bytes]
 
@@ -97,26 +97,26 @@ class Call:
 
     @property
     def admitted(self) -> Admission:
-        """Who calls; for routes that need a credential."""
+        """The caller, for routes that need a credential."""
         assert self.admission is not None
         return self.admission
 
     @property
     def customer(self) -> SessionCustomer | None:
-        """Whose embed session calls; None for keys, which see all of their environment."""
+        """The customer of the calling embed session; None for keys, which see their whole environment."""
         return None if self.admission is None else self.admission.credential.customer
 
     def sees(self, account: str | None) -> bool:
-        """Whether what is tied to a customer's account (None: to none) exists for the caller."""
+        """Whether the caller can see objects of a customer's account (None: objects of no customer)."""
         return self.customer is None or self.customer.account == account
 
     def sees_customer(self, external_id: str | None) -> bool:
-        """The same for what names a customer by its customerExternalId."""
+        """Whether the caller can see objects that name a customer by its customerExternalId."""
         return self.customer is None or self.customer.external_id == external_id
 
     @property
     def environment(self) -> EnvironmentModel:
-        """The environment; for routes that work in one."""
+        """The environment, for routes that work in one."""
         assert self.place is not None
         return self.place
 
@@ -132,7 +132,7 @@ class Call:
 
     @property
     def actor(self) -> Principal:
-        """Who acts, for the audit log."""
+        """The actor for the audit log."""
         credential = self.admitted.credential
         return Principal(
             kind=CREDENTIAL_KINDS[credential.kind],
@@ -144,7 +144,7 @@ class Call:
         )
 
     def identifier(self, name: str = "id") -> str:
-        """Return an id of the path in its one form. Raises Refusal 404 where it cannot be one."""
+        """Return an id of the path in its canonical form. Raises Refusal 404 if it cannot be an id."""
         text = self.path[name]
         if not is_uuid(text):
             raise Refusal("not_found", "no such resource")

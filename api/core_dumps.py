@@ -1,7 +1,7 @@
-"""Keeps this process's memory to itself: no core dump, and no process beside it that reads it.
+"""The protection of this process's memory: no core dump, and no other process that can read it.
 
-The memory of a server holds the master key, signing secrets and payloads; a file with all of it is
-what crash collectors carry away. Called first of all, so that what is started later inherits it.
+A server's memory holds the master key, signing secrets and payloads. Crash collectors carry away a file
+with all of it. This protection is the first call, so that later child processes inherit it.
 """
 
 import ctypes
@@ -19,11 +19,12 @@ _PR_SET_DUMPABLE = 4  # <linux/prctl.h>
 
 
 def forbid_core_dumps() -> None:
-    """Have neither this process nor those that it starts leave their memory behind.
+    """Forbid core dumps of this process and its children, and reading its memory.
 
-    On Linux other processes of the same account may not trace this one either, nor read its memory or
-    environment (root may): a transform worker that somebody broke out of is such a process. That holds
-    for this process alone, it ends where another program is executed. What the system refuses is said.
+    On Linux, other processes of the same account cannot trace this process or read its memory or
+    environment (root can). That stops an attacker who has broken out of a transform worker. The
+    protection is this process's own: it ends when another program is executed. A refusal by the system
+    is logged.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     limit = CORE_BYTES if hard == resource.RLIM_INFINITY else min(CORE_BYTES, hard)

@@ -1,4 +1,4 @@
-"""Which pages in browsers may call, and what an answer to them must say: the CORS protocol of Fetch.
+"""The CORS protocol of Fetch: the pages in browsers that can call, and the headers of answers to them.
 
 Both lanes ask here, for every request that has an Origin. Nothing here awaits.
 """
@@ -15,17 +15,17 @@ ALLOWED = (
 )
 # What a page may read of an answer besides what every page may.
 EXPOSED = b"retry-after, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, x-request-id"
-# How long a browser need not ask again: twice a session. An origin that is taken off the list
-# is refused at once all the same, since the request itself is judged as well.
+# How long a browser caches a preflight: twice a session. An origin that leaves the list is refused at
+# once all the same, since the request itself is judged as well.
 MAX_AGE_S = 600
 METHOD = b"access-control-request-method"
 
 
 def foreign_origin(fields: Mapping[bytes, bytes]) -> bytes | None:
-    """Return the Origin of a request that a page of another site makes.
+    """Return the Origin of a request that another site's page makes.
 
-    None for what no browser sent, and for pages of our own address, which are none of CORS's business:
-    browsers name an Origin there too when they do more than look.
+    None for a request that no browser sent, and for pages of our own address, which need no CORS:
+    browsers send an Origin from those too if the request is more than a read.
     """
     origin = fields.get(b"origin")
     if origin is None or origin.partition(b"://")[2] == fields.get(b"host", b"").lower() != b"":
@@ -34,7 +34,7 @@ def foreign_origin(fields: Mapping[bytes, bytes]) -> bytes | None:
 
 
 class Cors:
-    """What answers say to browsers. Owner of nothing: it reads the models."""
+    """The headers of answers to browsers. It owns nothing: it reads the models."""
 
     def __init__(self, models: Models) -> None:
         self._models = models
@@ -46,11 +46,11 @@ class Cors:
         status: int,
         own: Iterable[tuple[bytes, bytes]],
     ) -> Headers:
-        """Return what an answer must have besides its `own` headers: nothing, where no workspace lists
-        the Origin. `fields` are those of the request, by their names in lower case.
+        """Return the headers that an answer needs besides its `own`: none if no workspace lists the
+        Origin. `fields` are those of the request, by their names in lower case.
 
-        A preflight is an ordinary OPTIONS that says more: its methods are those of its Allow. Whose
-        the page is cannot be known then, since it has no credential.
+        A preflight is an ordinary OPTIONS with more headers: its methods are those of its Allow. It has
+        no credential, so the workspace of the page is not known.
         """
         origin = fields.get(b"origin")
         if origin is None or not self._models.is_listed(origin):

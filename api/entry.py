@@ -1,7 +1,7 @@
-"""A request's entry: the route that it asks for, and who asks, as far as its head alone tells.
+"""A request's entry: its route and its caller, as far as its head tells.
 
-The front door asks before anything of the request is kept; the application asks where no door did.
-Nothing here awaits.
+The front door asks before anything of the request is kept; the application asks if no door did. Nothing
+here awaits.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ Fields = Sequence[tuple[bytes, bytes]]  # of a head, names in lower case
 
 
 class Entry(Struct, frozen=True, gc=False):
-    """A request that was let in. A route without credential has neither admission nor allowance."""
+    """An admitted request. A route without credential has neither admission nor allowance."""
 
     route: Route
     admission: Admission | None
@@ -34,13 +34,13 @@ class Entry(Struct, frozen=True, gc=False):
 
     @property
     def workspace(self) -> str:
-        """The caller's workspace; none where nobody is known."""
+        """The caller's workspace; None for an unknown caller."""
         return "" if self.admission is None else self.admission.credential.workspace
 
     @property
     def account(self) -> str | None:
-        """Whose share of the application the request counts on: a customer's in an embed session, else
-        its workspace's; None where nobody is known."""
+        """The account whose share of the application the request uses: a customer in an embed session,
+        else its workspace; None for an unknown caller."""
         if self.admission is None:
             return None
         customer = self.admission.credential.customer
@@ -48,7 +48,7 @@ class Entry(Struct, frozen=True, gc=False):
 
 
 def enter(services: Services, route: Route, query: bytes, fields: Fields) -> Entry:
-    """Judge who asks for a route: 401, 429, 403. Raises Refusal."""
+    """Judge the caller of a route: 401, 429, 403. Raises Refusal."""
     if route.scopes is None:
         return Entry(route, None, (), None)
     authorizations = [value for name, value in fields if name == b"authorization"]
@@ -91,7 +91,7 @@ def _check(services: Services, route: Route, admission: Admission) -> None:
 
 
 def held_to(services: Services, admission: Admission | None) -> WorkspaceSettings | None:
-    """Return what its workspace lets an embed session do; None for whoever is held to nothing."""
+    """Return the workspace's limits for an embed session; None for a caller without limits."""
     credential = None if admission is None else admission.credential
     if credential is None or credential.customer is None:
         return None
@@ -106,7 +106,7 @@ def check_named(admission: Admission | None, name: object) -> None:
 
 
 def _readable(query: bytes) -> list[tuple[str, str]]:
-    """Return the query's parameters; none where they are malformed, which is told later."""
+    """Return the query's parameters; none if they are malformed, which the judgement reports later."""
     if not query:
         return []
     try:

@@ -1,6 +1,7 @@
-"""The error envelope, the request ids and shared refusals: the same for the front door, Quart and HTTP/2.
+"""The error envelope, the request ids and shared refusals: the same for the front door, Quart and
+HTTP/2.
 
-Nothing here knows HTTP framing; what is rendered is a body and what identifies it.
+Nothing here knows HTTP framing: it returns a body and the values that identify it.
 """
 
 import itertools
@@ -32,7 +33,7 @@ os.register_at_fork(after_in_child=_begin_anew)
 
 
 def request_id_of(given: bytes | None) -> str:
-    """Return the client's X-Request-Id where it is sane, else a new short one."""
+    """Return the client's X-Request-Id if it is acceptable, otherwise a new short one."""
     if given is not None:
         text = given.decode("latin-1")
         if _SANE_ID.fullmatch(text):
@@ -81,7 +82,7 @@ def encoded() -> Refusal:
 
 
 def wrong_type(*types: str) -> Refusal:
-    """Return the refusal of a body that is of none of these media types."""
+    """Return the refusal of a body with none of these media types."""
     return Refusal("unsupported_media_type", f"the body must be {' or '.join(types)}")
 
 
@@ -91,7 +92,7 @@ def too_large(limit: int) -> Refusal:
 
 
 def no_room() -> Refusal:
-    """Return the refusal of a body that the budgets have no room for."""
+    """Return the refusal of a body for which the budgets have no room."""
     return Refusal(
         "overloaded", "too many request bodies at once", retry_after_s=OVERLOADED_RETRY_S
     )

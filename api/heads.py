@@ -1,7 +1,7 @@
-"""The judgement of heads at the door: what needs no more than a head is answered without the application.
+"""The judgement of heads at the door: requests whose head decides are answered without the application.
 
-That is whatever path, method, credential and rate decide, and the routes that answer at once. The map
-that requests are looked up in is the application's own. Nothing here awaits.
+A head decides by its path, method, credential and rate, and by routes that answer at once. The URL map
+is the application's own. Nothing here awaits.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,8 @@ _NO_BODY = frozenset({204, 304})
 
 
 class Told(Struct, frozen=True, gc=False):
-    """An answer of the door. `headers` are all but those of the connection, of CORS and the length."""
+    """An answer of the door. `headers` are all headers without those of the connection, of CORS and the
+    length."""
 
     status: int
     headers: list[tuple[bytes, bytes]]
@@ -48,9 +49,9 @@ class Heads:
     def meet(
         self, method: bytes, path: bytes, query: bytes, fields: Fields, request_id: str
     ) -> Told | Entry | None:
-        """Return the answer to a request, or how it enters the application; None: unjudged.
+        """Return the answer to a request, or its entry into the application; None: not judged.
 
-        `path` is as it came, percent-encoded.
+        `path` is as received, percent-encoded.
         """
         asked = method.decode("ascii")
         page = self._web.answer(asked, path, fields, request_id) or self._portal.answer(
@@ -74,7 +75,7 @@ class Heads:
         return entry
 
     def _find(self, method: str, path: str, request_id: str) -> Route | Answer | None:
-        """Return the route, or what is said where there is none; None where the framework knows."""
+        """Return the route, or the answer if there is none; None if the framework must decide."""
         if path.startswith("//"):  # which the framework takes for one slash
             return no_such_path(request_id)
         capitals = method.upper()

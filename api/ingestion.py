@@ -1,7 +1,7 @@
-"""Ingestion as both lanes see it: the judgement of a head, the limits of a body, and the answer.
+"""Ingestion for both lanes: the judgement of a head, the limits of a body, and the answer.
 
-The front door (HTTP/1.1) and the Quart routes (HTTP/2) call these very functions, so that status,
-headers and body are the same byte for byte. Nothing here awaits.
+The front door (HTTP/1.1) and the Quart routes (HTTP/2) call these same functions, so that status,
+headers and body are equal byte for byte. Nothing here awaits.
 """
 
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) 
 
 
 class Admitted(Struct, gc=False):
-    """A request that may send its body."""
+    """A request that is allowed to send its body."""
 
     environment: EnvironmentModel
     workspace: str
@@ -63,7 +63,7 @@ class Admitted(Struct, gc=False):
 
 
 class Answer(Struct, gc=False):
-    """What is written to the client, whichever lane it came by."""
+    """The answer to the client, on either lane."""
 
     status: int
     body: bytes
@@ -87,7 +87,7 @@ class Answer(Struct, gc=False):
 
 
 class Ingestion:
-    """The only way in for events: admission, budgets, then `Ingest`."""
+    """The only entry for events: admission, budgets, then `Ingest`."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Ingestion:
         bodies: BodyBudget,
         hops: Hops | None = None,
     ) -> None:
-        """`hops` None: nobody asks whence an event comes."""
+        """`hops` None: events that come back from deliveries are not counted."""
         self.admission = admission
         self._hops = hops
         self.bodies = bodies
@@ -106,9 +106,9 @@ class Ingestion:
         self._models = models
 
     def judge(self, batch: bool, query: bytes, fields: Fields, length: int | None) -> Admitted:
-        """Judge a head, in the contract's order: 401, 429, 403, 415, 413, 400, then 503.
+        """Judge a head, in this order: 401, 429, 403, 415, 413, 400, then 503.
 
-        `length` is that of Content-Length, None where it is not known. Raises AdmissionRefusal.
+        `length` is that of Content-Length, None if unknown. Raises AdmissionRefusal.
         """
         admission = self.admission.admit(
             fields.get(b"authorization"), SCOPES, ingestion=True, origin=foreign_origin(fields)
@@ -158,8 +158,8 @@ class Ingestion:
         return hops
 
     def takes(self, admitted: Admitted, length: int) -> bool:
-        """Whether a body of `length` bytes would be taken where that of `admitted` was; else `judge`
-        says why not."""
+        """Whether a body of `length` bytes is accepted like that of `admitted`; if not, `judge` gives
+        the reason."""
         return length <= admitted.limit and self.bodies.has_room(admitted.workspace, length)
 
     def judge_again(self, admitted: Admitted) -> bool:
@@ -195,13 +195,13 @@ def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> Answer:
 
 
 def refusal_of(refusal: Refusal, allowance: Allowance, request_id: str) -> Answer:
-    """Return the answer that says what was refused, with the rate as `allowance` has it."""
+    """Return the answer for a refusal, with the rate of `allowance`."""
     body = envelope(refusal.code, refusal.message, request_id, refusal.details)
     return Answer(refusal.status, body, allowance, request_id, refusal.retry_after_s)
 
 
 def with_allowance(refusal: Refusal, allowance: Allowance) -> AdmissionRefusal:
-    """Return the same refusal with the rate that its answer must state."""
+    """Return the same refusal with the rate headers of its answer."""
     if isinstance(refusal, AdmissionRefusal):
         return refusal
     refused = AdmissionRefusal(
@@ -223,7 +223,7 @@ def _key(batch: bool, fields: Fields) -> str | None:
 
 
 def _named(query: bytes, fields: Fields) -> list[str]:
-    """Every environment that the request names, as it names it."""
+    """Yield every environment that the request names, in the request's words."""
     header = fields.get(b"x-environment")
     named = [] if header is None else [header.decode("latin-1")]
     if query:

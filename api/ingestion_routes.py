@@ -54,7 +54,7 @@ async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response
 
 
 class _Reception:
-    """A body on its way in, with what it has drawn on the budgets."""
+    """A body on its way in, with the bytes that it has taken from the budgets."""
 
     def __init__(self, ingestion: Ingestion, admitted: Admitted) -> None:
         self._ingestion = ingestion
@@ -92,7 +92,7 @@ class _Reception:
         self._submitted = True
 
     async def wait_reply(self) -> Reply:
-        """Wait for what became of it. Who is cancelled leaves it to be accepted or not."""
+        """Wait for the result. If the caller is cancelled, the body can still be accepted."""
         await self._replied.wait()
         assert self._reply is not None
         return self._reply
@@ -103,7 +103,7 @@ class _Reception:
         self._replied.set()
 
     def give_back_unless_submitted(self) -> None:
-        """Return what was drawn for a body that was not handed in."""
+        """Return the bytes taken for a body that was not handed in."""
         if not self._submitted:
             self._give_back()
 

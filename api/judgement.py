@@ -1,4 +1,5 @@
-"""Judges a control-plane request in the contract's order, and calls its route's handler."""
+"""The judgement of a control-plane request in the specified order, and the call of its
+route's handler."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +30,7 @@ BODY_S = 30.0  # as at the front door, which does not frame what comes by HTTP/2
 
 
 class Judge:
-    """What stands before every handler."""
+    """The steps before every handler."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -81,7 +82,8 @@ class Judge:
             return answer_of(route, await route.handler(call))
 
     async def _handled(self, route: Route, handler: Handler, call: Call) -> object:
-        """Call the handler when its workspace has a place for it. Raises Refusal 503 when too many wait.
+        """Call the handler once its workspace has a place for it. Raises Refusal 503 if too many
+        requests wait.
 
         What needs no credential has no workspace, and asks no database.
         """
@@ -159,12 +161,12 @@ class Judge:
 
 
 def answer_of(route: Route, found: object) -> Answer:
-    """Return what a route's handler returned as an answer."""
+    """Return a route handler's result as an answer."""
     return found if isinstance(found, Answer) else Answer(route.status, found)
 
 
 def _headers() -> dict[str, str]:
-    """Return the request's headers but for the credential, which no handler needs to see."""
+    """Return the request's headers without the credential, which no handler needs."""
     found: dict[str, str] = {}
     for name, value in request.scope["headers"]:
         text, given = name.decode("latin-1"), value.decode("latin-1")

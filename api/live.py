@@ -1,4 +1,4 @@
-"""Live channels: the messages of `GET /stream`, made once for all listeners that watch the same.
+"""Live channels: the messages of `GET /stream`, made once for all listeners with the same selection.
 
 Listeners move their channel on: a channel without listeners does nothing. The first listener that is due
 makes the messages, and wakes the others. A channel keeps its last messages, and a listener that is too
@@ -43,7 +43,7 @@ Message = tuple[int, Topic, bytes]
 
 
 class Audience(Struct, frozen=True):
-    """What the listeners of a channel may see and want to see. None: everything of the environment."""
+    """What the listeners of a channel can see and want to see. None: everything of the environment."""
 
     environment: int
     account: str | None  # of the customer whose sessions listen
@@ -52,7 +52,7 @@ class Audience(Struct, frozen=True):
     reveals: bool  # errors as receivers worded them
 
     def sees(self, destination: Destination | None) -> bool:
-        """Return True if a destination is theirs to see."""
+        """Return True if the listeners can see a destination."""
         return (
             destination is not None
             and destination.environment == self.environment
@@ -63,12 +63,12 @@ class Audience(Struct, frozen=True):
 
     @property
     def everything(self) -> bool:
-        """True if nothing of the environment is left out."""
+        """True if the audience sees the whole environment."""
         return self.account is None and self.customer is None and self.destination is None
 
 
 class Sights(Protocol):
-    """What channels show, beside the outcomes of deliveries."""
+    """The sources of a channel's messages, beside the outcomes of deliveries."""
 
     def find(self, destination: str) -> Destination | None:
         """Return a destination's configuration."""
@@ -85,7 +85,7 @@ class Sights(Protocol):
         """Return a destination's health, and its view. `whole`: with what only the store knows."""
 
     def throughput(self, environment: int) -> dict[str, Any]:
-        """Return the counts of the last whole second, and what waits."""
+        """Return the counts of the last whole second, and the waiting deliveries."""
 
     async def replays(self, audience: Audience) -> list[dict[str, Any]]:
         """Return the latest replay jobs."""
@@ -113,13 +113,13 @@ class LiveChannel:
         return self.audience.sees(self._sights.find(delivery.destination))
 
     def join(self, topics: Iterable[Topic]) -> None:
-        """Add a listener, who is told everything that so far was told only when it changed."""
+        """Add a listener. It first gets every message that was so far sent only on a change."""
         self.wanted.update(topics)
         self.window.keeps = self.wanted["deliveries"] > 0
         self._told = {}
 
     def leave(self, topics: Iterable[Topic]) -> None:
-        """Take a listener away."""
+        """Remove a listener."""
         self.wanted.subtract(topics)
         self.window.keeps = self.wanted["deliveries"] > 0
 
@@ -129,7 +129,7 @@ class LiveChannel:
         self.news = trio.Event()
 
     async def tick(self) -> None:
-        """Make the messages that are due, unless another listener does."""
+        """Make the messages that are due, unless another listener is making them."""
         now = trio.current_time()
         if self._busy or now - self._at < TICK_S:
             return
@@ -165,7 +165,7 @@ class LiveChannel:
                 self._say("replays", {"items": jobs})
 
     async def _busiest(self) -> list[str]:
-        """Return the destinations with the most work, found in slices between which others run."""
+        """Return the destinations with the most work, found in slices between which other tasks run."""
         audience, sights = self.audience, self._sights
         if audience.destination is not None:
             return [audience.destination]
@@ -186,7 +186,7 @@ class LiveChannel:
         return self._busy_before
 
     async def _say_health(self, busiest: Sequence[str]) -> None:
-        """Tell the health of those of which it has changed since it was told."""
+        """Send the health of destinations whose health has changed since it was sent."""
         before, told = self._told, {}
         whole = self.audience.destination is not None  # a read a second, not one for each of many
         for start in range(0, len(busiest), PART):
@@ -216,7 +216,7 @@ class LiveChannel:
 
 
 class Live:
-    """Owner of the channels and of their listeners."""
+    """The owner of the channels and of their listeners."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -293,7 +293,7 @@ class Live:
 
 
 def _gist(report: DestinationReport) -> tuple[Any, ...]:
-    """Return what makes a health worth telling again when it changes."""
+    """Return the values whose change makes a health worth sending again."""
     health = report.health
     if health is None:
         return (report.pending, report.in_flight)
@@ -308,7 +308,7 @@ def _gist(report: DestinationReport) -> tuple[Any, ...]:
 
 
 def _since(channel: LiveChannel, heard: int, topics: Iterable[Topic]) -> list[bytes]:
-    """Return the messages after one that was heard, with word of those that are gone."""
+    """Return the messages after one that was heard, with a notice of those that are gone."""
     messages = [
         text for number, topic, text in channel.messages if number > heard and topic in topics
     ]

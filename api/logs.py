@@ -1,4 +1,4 @@
-"""Logging: one line an incident, on standard error, for people or for machines; never a secret.
+"""Logging: one line for each event, on standard error, for people or for machines; never a secret.
 
 Everything that logs ends here, the standard library's loggers too. Only the level `debug` has lines for
 single events. Trouble that repeats is told once a minute (`ONCE_A_MINUTE`).
@@ -50,7 +50,7 @@ _CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app", "mcp
 def configure(
     log_format: str, log_level: str, stream: TextIO | None = None, *, worker: str | None = None
 ) -> None:
-    """Send all logs to `stream` (standard error): `console`, `json`, or `auto` by what it is.
+    """Send all logs to `stream` (standard error): `console`, `json`, or `auto` to choose by the stream.
 
     `worker` is named in every line, where several servers write one log.
     """
@@ -142,7 +142,7 @@ def _naming(
 def without_secrets(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Hide whatever is named or looks like a secret or a payload. A structlog processor."""
+    """Hide every value that is named or looks like a secret or a payload. A structlog processor."""
     for name, value in event.items():
         if name != "event" and _SECRET_NAMES.search(name) and not isinstance(value, (int, float)):
             event[name] = _HIDDEN
@@ -158,7 +158,7 @@ def without_secrets(
 def what_happened_first(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Put time, level and event in front, where people look for them. A structlog processor."""
+    """Put time, level and event in front, where people expect them. A structlog processor."""
     head = {name: event[name] for name in ("timestamp", "level", "event") if name in event}
     return {**head, **event}
 
@@ -166,7 +166,7 @@ def what_happened_first(
 def fit_for_a_terminal(
     logger: Any, method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    """Escape what moves a terminal's cursor, and what would make one line two. A structlog processor."""
+    """Escape characters that move a terminal's cursor or break the line. A structlog processor."""
     for name, value in event.items():
         if isinstance(value, str):
             event[name] = (printable_lines if name in _OF_LINES else printable)(value)
@@ -174,7 +174,7 @@ def fit_for_a_terminal(
 
 
 def hidden(text: str) -> str:
-    """Return a text with everything that looks like a secret made unreadable."""
+    """Return a text in which everything that looks like a secret is unreadable."""
     return _URL_PASSWORD.sub(rf"\1{_HIDDEN}@", _SECRET_SHAPES.sub(rf"\1{_HIDDEN}", text))
 
 

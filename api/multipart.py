@@ -1,4 +1,4 @@
-"""A form of multipart/form-data (RFC 7578) as it comes: small text fields, and one file as a stream."""
+"""A form of multipart/form-data (RFC 7578) as it arrives: small text fields, and one file as a stream."""
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -59,10 +59,10 @@ class _Decoder(MultipartDecoder):
 
 
 class MultipartForm:
-    """One body. Read `file` to its end, then `rest`; `fields` has what was said by then."""
+    """One body. Read `file` to its end, then `rest`; from then on `fields` is complete."""
 
     def __init__(self, content_type: str, chunks: AsyncIterator[bytes]) -> None:
-        """Raises Refusal where `content_type` has no usable boundary."""
+        """Raises Refusal if `content_type` has no usable boundary."""
         boundary = parse_options_header(content_type)[1].get("boundary", "")
         if _BOUNDARY.fullmatch(boundary) is None or boundary.endswith(" "):
             raise Refusal("invalid_request", "Content-Type has no boundary")
@@ -76,7 +76,7 @@ class MultipartForm:
         self._ended = False
 
     async def file(self) -> AsyncGenerator[bytes]:
-        """Return the file's content. Raises Refusal for a form that has none, or is malformed."""
+        """Return the file's content. Raises Refusal for a form without a file, or a malformed one."""
         while True:
             event = await self._next()
             if isinstance(event, Field):
@@ -97,7 +97,7 @@ class MultipartForm:
                 yield data.data
 
     async def rest(self) -> None:
-        """Read what comes after the file. Raises Refusal."""
+        """Read the rest after the file. Raises Refusal."""
         while not self._ended:
             event = await self._next()
             if isinstance(event, Field):

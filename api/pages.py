@@ -26,12 +26,12 @@ _TAG = 8  # bytes that say which list it is
 
 
 def cursor_of(listing: str, environment: int, below: str) -> str:
-    """Return the cursor of what follows the id `below` in a list of an environment."""
+    """Return the cursor of the items after the id `below` in a list of an environment."""
     return base64.urlsafe_b64encode(_tag(listing, environment) + UUID(below).bytes).decode()
 
 
 def position(listing: str, environment: int, cursor: str | None) -> str | None:
-    """Return the id that a cursor stands for. Raises Refusal 400 where it is not of this list."""
+    """Return the id of a cursor. Raises Refusal 400 if the cursor is not of this list."""
     if cursor is None:
         return None
     try:
@@ -46,7 +46,7 @@ def position(listing: str, environment: int, cursor: str | None) -> str | None:
 
 
 def ordinal(number: int) -> str:
-    """Return the id that stands for a number in cursors of lists whose items are numbered."""
+    """Return the id that a number has in cursors of lists with numbered items."""
     return str(UUID(int=number))
 
 
@@ -57,7 +57,8 @@ def _id(item: Any) -> str:
 def searched_page(
     items: list[Item], listing: str, environment: int, below: str | None, limit: int
 ) -> Page[Item]:
-    """Return a page of the delivery log, which had to stop if it is short and not the last one."""
+    """Return a page of the delivery log. The search had to stop if the page is short and not the last
+    one."""
     found = page(items, listing, environment, below)
     if below is not None and len(items) < limit:
         found["searchedTo"] = iso(created_at_ms(below))
@@ -65,12 +66,13 @@ def searched_page(
 
 
 async def views_of(make: Callable[[Row], Item], rows: Iterable[Row]) -> list[Item]:
-    """Return the view of each row. Other tasks have their turn in between."""
+    """Return the view of each row. Other tasks run in between."""
     return [make(row) async for row in in_slices(rows, VIEWED)]
 
 
 def fitting(items: Sequence[Any], most: int) -> int:
-    """Return how many of the first items have room in so many bytes of JSON: one at least, if any."""
+    """Return how many of the first items fit into so many bytes of JSON: at least one, if there are
+    any."""
     size = 0
     for number, item in enumerate(items):
         size += len(orjson.dumps(item)) + 1
@@ -86,7 +88,7 @@ def page(
     below: str | None,
     mark: Callable[[int], str] | None = None,
 ) -> Page[Item]:
-    """Return a page of those items that have room; `below` is where the next one begins, None at the end.
+    """Return a page of the items that fit; `below` is the start of the next page, None at the end.
 
     `mark` returns what stands for the item of an index in a cursor: by default its `id`.
     """
@@ -105,7 +107,7 @@ async def portioned_page(
     below: str | None,
     limit: int,
 ) -> Page[Item]:
-    """Return a page of rows that are read in portions: no more of them than have room, and one portion.
+    """Return a page of rows read in portions: only rows that fit, and at most one portion of them.
 
     `take` returns at most so many rows below an id; each view has the row's `id`.
     """

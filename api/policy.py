@@ -1,4 +1,4 @@
-"""What a workspace lets its customers do: the one place where embed sessions are held to it.
+"""A workspace's permissions for its customers: the one place that applies them to embed sessions.
 
 Routes say which ability they need; nothing else asks. Nothing here awaits.
 """
@@ -13,7 +13,7 @@ from engine.model.quotas import Ability, WorkspaceSettings
 
 
 def check_route(route: Route, settings: WorkspaceSettings) -> None:
-    """Refuse with 403 what a customer may do nothing of, before the body is read."""
+    """Refuse with 403 a request that customers are never allowed, before its body is read."""
     if route.ability is None or settings.allows(route.ability):
         return
     if route.method == "PATCH" and any(map(settings.allows, route.field_abilities.values())):
@@ -22,7 +22,7 @@ def check_route(route: Route, settings: WorkspaceSettings) -> None:
 
 
 def check_fields(route: Route, settings: WorkspaceSettings, document: Mapping[str, Any]) -> None:
-    """Refuse with 403 a body that names a field which a customer may not set.
+    """Refuse with 403 a body with a field that a customer is not allowed to set.
 
     What makes something needs the route's own ability and those of the fields that it gives; what changes
     something needs those of the fields that it names, and for the others the route's own.
@@ -42,7 +42,7 @@ def check_fields(route: Route, settings: WorkspaceSettings, document: Mapping[st
 
 
 def withheld(route: Route, settings: WorkspaceSettings, answer: Answer) -> Answer:
-    """Return an answer without what a customer may not see, which is null in it."""
+    """Return an answer in which fields hidden from customers are null."""
     if route.withheld and not settings.allows(Ability.VIEW_PAYLOADS):
         for path in route.withheld:
             _withhold(answer.document, path.split("."))

@@ -1,4 +1,5 @@
-"""Query strings: read strictly into models, refusing what is unknown, malformed or wrongly repeated."""
+"""Query strings: read strictly into models. Unknown, malformed or wrongly repeated parameters are
+refused."""
 
 import re
 from collections.abc import Iterable
@@ -188,7 +189,8 @@ Kind = TypeVar("Kind", bound=Enum)
 
 
 def parameters(raw: bytes) -> list[tuple[str, str]]:
-    """Return the parameters of a query string. Raises Refusal 400 where it is no UTF-8, or a flood."""
+    """Return the parameters of a query string. Raises Refusal 400 if it is not UTF-8, or has too many
+    parameters."""
     if not raw:
         return []
     pairs = raw.split(b"&", MAX_PARAMETERS)

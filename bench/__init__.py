@@ -1,5 +1,6 @@
 """The bench: scenarios that measure the running service against the floor of the same machine.
 
-Every run posts to a real server, checks what really arrived, and states CPU per delivered and recorded
-event as a ratio to the floor measured in the same minutes. A fast run that loses is a failure.
+Every run posts to a real server and checks the arrived deliveries. It states CPU per delivered and
+recorded event as a ratio to the floor measured in the same minutes. A fast run that loses events is a
+failure.
 """

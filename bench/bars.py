@@ -1,4 +1,4 @@
-"""What the project demands of figures, and whether a run holds it: by the median of what was measured."""
+"""The bars: the project's demands on figures. A run is judged by the median of its measurements."""
 
 import statistics
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from bench.results import Run
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A demand on a figure: at most, or at least, a number. `stretch` is what is striven for."""
+    """A demand on a figure: at most, or at least, a number. `stretch` is the aim beyond it."""
 
     figure: str
     at_most: bool
@@ -18,12 +18,12 @@ class Bar:
 
     @property
     def held(self) -> bool:
-        """Whether the median is within the bar. What was not measured is not held."""
+        """Whether the median is within the bar. A figure without measurements is not."""
         return self._reached(self.demanded)
 
     @property
     def stretched(self) -> bool:
-        """Whether it is even within what is striven for."""
+        """Whether the median even reaches the stretch aim."""
         return self.stretch is not None and self._reached(self.stretch)
 
     def _reached(self, bound: float) -> bool:
@@ -36,12 +36,12 @@ class Bar:
 
 
 def bars_of(run: Run) -> list[Bar]:
-    """Return the bars of a run, judged. Raises ValueError for one that says nothing."""
+    """Return the bars of a run, judged. Raises ValueError for a bar without a limit."""
     return [_judged(run, figure, bar) for figure, bar in run.bars.items()]
 
 
 def median(run: Run, figure: str) -> float | None:
-    """Return the median over the measurements that are ok; None where none of them has the figure."""
+    """Return the median over the measurements with verdict ok; None if none of them has the figure."""
     values = [
         each.figures[figure]
         for each in run.measurements

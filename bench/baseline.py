@@ -1,4 +1,5 @@
-"""What other systems need for the same work: bench/baseline.toml, which says how it was measured."""
+"""The figures of other systems for the same work: bench/baseline.toml, which states how they were
+measured."""
 
 import tomllib
 from functools import cache
@@ -11,7 +12,7 @@ FILE = Path(__file__).parent / "baseline.toml"
 
 
 class System(Struct, frozen=True, forbid_unknown_fields=True):
-    """Another system, and its figures by scenario and name, named as ours are."""
+    """Another system, and its figures by scenario and name, with the names of our figures."""
 
     name: str
     version: str
@@ -22,7 +23,8 @@ class System(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
-    """Other systems, and how they were measured. `send_micros`: the floor of that machine and day."""
+    """Other systems, and the method of their measurement. `send_micros`: the floor of that machine and
+    day."""
 
     measured: str
     machine: str
@@ -44,5 +46,5 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def baseline() -> Baseline:
-    """Return what is known of other systems."""
+    """Return the known figures of other systems."""
     return msgspec.convert(tomllib.loads(FILE.read_text("utf-8")), Baseline)

@@ -1,6 +1,7 @@
-"""Servers for a run that asks only whether scenarios still run: `run --tiny`.
+"""Servers for runs that only prove that scenarios still run: `run --tiny`.
 
-Its floors are measured with little work, and a server that ends waits for no receiver that never answers.
+Their floors are measured with little work, and a server that ends does not wait for receivers that
+never answer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,7 @@ GRACE_S = 2  # what a scenario leaves in flight at the end, nobody misses
 
 @contextmanager
 def serve(settings: Mapping[str, str] | None = None) -> Iterator[Service]:
-    """Start a server that is new."""
+    """Start a new server."""
     given = {"ANGARIUM_SHUTDOWN_GRACE": str(GRACE_S), **(settings or {})}
     with Service(settings=given) as service:
         service.floor_requests = FLOOR_REQUESTS
@@ -22,8 +23,8 @@ def serve(settings: Mapping[str, str] | None = None) -> Iterator[Service]:
 
 
 class Shared(ExitStack):
-    """One server that is lent again and again, to one at a time; it starts when somebody asks first. Who
-    asks for settings, or for a second one beside it, is served a new one."""
+    """One server, lent to one user at a time; it starts when it is first needed. A user with settings,
+    or in need of a second server, gets a new one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +33,7 @@ class Shared(ExitStack):
 
     @contextmanager
     def __call__(self, settings: Mapping[str, str] | None = None) -> Iterator[Service]:
-        """Lend it, or serve."""
+        """Lend the server, or start a new one."""
         if settings or self._lent:
             with serve(settings) as service:
                 yield service

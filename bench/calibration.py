@@ -54,7 +54,7 @@ _DROP = "DROP SCHEMA bench_floor CASCADE"
 
 
 class Poster:
-    """One kept connection that posts again as soon as it was answered."""
+    """One kept connection that posts again after each answer."""
 
     def __init__(self, sock: socket.socket, request: bytes, left: list[int]) -> None:
         self.sock = sock
@@ -63,7 +63,7 @@ class Poster:
         self._left = left  # shared: requests to send, answers to come
 
     def post(self) -> None:
-        """Send the next request, if one is left."""
+        """Send the next request, if there is one."""
         if self._left[0] > 0:
             self._left[0] -= 1
             self.sock.send(self._request)
@@ -101,8 +101,8 @@ def measure(url: str, requests: int) -> dict[str, float]:
 
 
 def insert_micros(database_url: str, groups: int) -> float:
-    """Insert groups of rows into a table of its own, which is gone afterwards; return what a row costs
-    its client and its backend."""
+    """Insert groups of rows into a temporary table; return the cost of a row for its client and its
+    backend."""
     return asyncio.run(_insert(database_url, groups))
 
 
@@ -128,13 +128,13 @@ async def _insert(url: str, groups: int) -> float:
 
 
 def _group(number: int) -> tuple[list[UUID], list[int], list[bytes]]:
-    """Return the columns of one group: ids that rise, as those of events do."""
+    """Return the columns of one group: rising ids, as events have."""
     ids = [UUID(int=(number << 80) | row) for row in range(GROUP)]
     return ids, [number] * GROUP, [PAYLOAD] * GROUP
 
 
 def syscall_micros(calls: int) -> float:
-    """Return what a call costs that the kernel answers at once."""
+    """Return the cost of a call that the kernel answers at once."""
     call = os.getppid
     before = time.process_time()
     for _ in range(calls):
@@ -143,10 +143,11 @@ def syscall_micros(calls: int) -> float:
 
 
 def floors(service: "Service") -> Floor:
-    """Measure the floors beside a service, which should have nothing to do meanwhile.
+    """Measure the floors beside a service, which should be idle meanwhile.
 
-    They are posted to a receiver of their own: what a run has counted, and how its receiver behaves,
-    stays as it is. Takes about two seconds."""
+    The requests go to a separate receiver, so that the run's counts and its receiver's behaviour stay
+    unchanged. Takes about two seconds.
+    """
     import bench.service  # not above: the process that measures would import all of it each time
     from storage.embedded.server import running_url
 
@@ -164,7 +165,7 @@ def floors(service: "Service") -> Floor:
 
 
 def around(measured: Sequence[Floor]) -> Floor:
-    """Return what a measurement is divided by: the mean of the floors around it."""
+    """Return the divisor of a measurement: the mean of the floors around it."""
     if not measured:
         raise ValueError("a measurement has no floors")
     return Floor(
@@ -176,7 +177,7 @@ def around(measured: Sequence[Floor]) -> Floor:
 
 
 def drift(measured: Sequence[Floor]) -> float:
-    """Return by how much the floors differ: of that which differs most, the largest over the least."""
+    """Return the largest drift of a floor: its largest value over its least."""
     return max(
         (
             max(values) / min(values)
@@ -188,7 +189,7 @@ def drift(measured: Sequence[Floor]) -> float:
 
 
 def drifted(measured: Sequence[Floor]) -> bool:
-    """Whether the floors differ by more than a measurement may stand on."""
+    """Whether the floors differ by more than a measurement can tolerate."""
     return drift(measured) > DRIFT
 
 

@@ -1,4 +1,4 @@
-"""What must be true of every run, judged from the sender's and the receiver's logs alone."""
+"""The promises checked in every run, from the sender's and the receiver's logs alone."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -10,7 +10,7 @@ class Broken(Exception):  # noqa: N818 - the verdict of a run, not an error of t
 
 
 def require(truth: bool, otherwise: str) -> None:
-    """Raise `Broken` unless it is true."""
+    """Raise `Broken` unless the condition is true."""
     if not truth:
         raise Broken(otherwise)
 
@@ -23,10 +23,10 @@ def whole(
     repeats: bool = False,
     disorder: int = 0,
 ) -> None:
-    """Raise `Broken` unless all that was accepted arrived at `fanout` paths, and nothing else did.
+    """Raise `Broken` unless all accepted events arrived at `fanout` paths, and nothing else did.
 
-    `repeats`: whether something may come twice, since attempts were cut off by a kill or a timeout.
-    `disorder`: what the receiver counted, where lanes are ordered.
+    `repeats`: whether an event can arrive twice, since a kill or a timeout cut attempts off.
+    `disorder`: the receiver's count of disorder, if lanes are ordered.
     """
     accepted, arrived = sent["accepted"] * fanout, stats["unique"]
     unknown = sent.get("doubtful", 0) * fanout  # posted and never answered: it may be there

@@ -1,7 +1,7 @@
-"""Two files of results beside each other: `python -m bench compare FIRST.json SECOND.json`.
+"""The comparison of two files of results: `python -m bench compare FIRST.json SECOND.json`.
 
-A figure is better or worse when that is beyond chance, among so many figures, and by more than the
-threshold. Measurements that are broken or void say nothing about it.
+A figure is better or worse if the difference is beyond chance, among so many figures, and above the
+threshold. Measurements that are broken or void are left out.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from bench.report.numbers import with_unit
 from bench.results import Document, Floor, Machine, Run, read
 from bench.units import depends_on_machine
 
-THRESHOLD = 0.05  # what is less than that nobody would notice, and a rebuild may cause
+THRESHOLD = 0.05  # a smaller difference is too small to notice, and a rebuild can cause it
 Key = tuple[str, str]  # a scenario and its sizes
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One figure of one scenario. `interval` is of second / first; None where there can be none."""
+    """One figure of one scenario. `interval` is of second / first; None if it cannot be computed."""
 
     scenario: str
     figure: str
@@ -42,7 +42,7 @@ class Compared:
 
 @dataclass(slots=True)
 class Comparison:
-    """What two documents say of each other. `broken`: scenarios that lost something in the second."""
+    """The comparison of two documents. `broken`: scenarios that lost something in the second."""
 
     rows: list[Compared] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -50,14 +50,15 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """Whether the second is worse: in a figure, or because it broke a promise."""
+        """Whether the second is worse: in a figure, or by a broken promise."""
         return bool(self.broken) or any(row.verdict == "worse" for row in self.rows)
 
 
 def compare(
     first: Document, second: Document, threshold: float = THRESHOLD, only: Sequence[str] = ()
 ) -> Comparison:
-    """Compare what both have measured with the same sizes; `only` some figures, where they are named."""
+    """Compare the scenarios that both measured with the same sizes; `only` some figures, if they are
+    named."""
     found = Comparison()
     ones, others = _by_key(first), _by_key(second)
     floors = list(_of_floors(first, second))
@@ -119,7 +120,7 @@ def _figures(
 
 
 def _told_elsewhere(row: Compared) -> Compared:
-    """Return what is left of a row when the machine was another: a ratio may stay, a time may not."""
+    """Return the row for runs on different machines: it keeps ratios and drops times."""
     if row.interval is None or not depends_on_machine(row.figure):
         return row
     return replace(row, interval=None, reason="the machine, or its floor, was another")
@@ -135,7 +136,7 @@ def _values(runs: Sequence[Run], figure: str) -> list[float]:
 
 
 def _judged(rows: list[Compared], threshold: float) -> list[Compared]:
-    """Return the rows with their verdicts, which depend on how many there are."""
+    """Return the rows with their verdicts, which depend on the number of rows."""
     stand = iter(beyond_chance([row.interval.chance for row in rows if row.interval is not None]))
     return [
         row if row.interval is None else _verdict(row, row.interval, next(stand), threshold)
@@ -197,7 +198,8 @@ def _of_tiny(first: Document, second: Document) -> Iterator[str]:
 
 
 def _of_machines(first: Document, second: Document) -> Iterator[str]:
-    """Tell what of the machines differs. Times and rates stay comparable when it is a version alone."""
+    """Describe the differences of the machines. Times and rates stay comparable if only a version
+    differs."""
     ones, others = ({run.machine for run in each.runs} for each in (first, second))
     for name in Machine.__struct_fields__:
         one, other = (
@@ -227,7 +229,7 @@ def _floors(document: Document) -> list[Floor]:
 
 
 def show(found: Comparison, console: Console) -> None:
-    """Print a comparison: the figures, then what one should know of them."""
+    """Print a comparison: the figures, then its caveats."""
     table = Table(title="second over first", title_justify="left")
     for heading in ("scenario", "figure", "first", "second", "ratio", "95 % interval", "verdict"):
         table.add_column(heading, justify="left" if heading in _WORDS else "right")
@@ -255,7 +257,7 @@ _COLOURS = {"better": "green", "worse": "red", "same": "default", "unclear": "ye
 
 
 def _sources(document: Document) -> str:
-    """Return what was measured, in words."""
+    """Return the identity of the measured source, in words."""
     sources = dict.fromkeys(run.source for run in document.runs)
     return ", ".join(
         f"{each.version} at {each.commit[:12] or 'no commit'}{' and changes' if each.changed else ''}"
@@ -273,14 +275,14 @@ def main(arguments: Sequence[str]) -> int:
         type=float,
         default=THRESHOLD * 100,
         metavar="PERCENT",
-        help="what is less does not matter (default: %(default)g)",
+        help="ignore smaller differences (default: %(default)g)",
     )
     parser.add_argument(
         "--figure",
         action="append",
         default=[],
         metavar="NAME",
-        help="only this one, and others that are named so: fewer figures leave less to chance",
+        help="compare only this figure; may be repeated. Fewer figures leave less to chance",
     )
     given = parser.parse_args(arguments)
     if not 0 < given.threshold < 100:

@@ -1,8 +1,9 @@
-"""Makes thousands of destinations by SQL: copies of one that the API made, and of its rule.
+"""The making of thousands of destinations by SQL: copies of one destination of the API, and of its
+rule.
 
-They are spread over environments of a thousand rules each, of workspaces of their own, each with a key.
-By the API that would be 40,000 requests, which take minutes; the copies take seconds, and the server
-reads them at a new start.
+They are spread over environments of a thousand rules each. Each environment has its own key; three of
+them make a workspace. By the API that would be 40,000 requests, which take minutes; the copies take
+seconds, and the server reads them at its next start.
 """
 
 import asyncio
@@ -198,7 +199,7 @@ async def _places(connection: Any, identity: Identity, like: Any, number: int) -
 async def _copy(
     connection: Any, table: str, where: str, changes: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Copy the one row of a table that is meant, once for each change."""
+    """Copy the selected row of a table, once for each change."""
     done = await connection.execute(
         _COPY.format(table=table, where=where), msgspec.json.encode(changes).decode()
     )

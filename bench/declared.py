@@ -1,8 +1,8 @@
-"""The form of scenarios that are files: what there is, what is posted, what is compared, what must hold.
+"""The form of scenarios in files: their destinations, load, comparisons and bars.
 
-A file of `bench/scenarios` is TOML. `"$name"` stands for a size of that name, so that `--set` and the
-tests' tiny sizes change it. Nothing here runs anything; a key or a type that is not of the form is
-refused with its place.
+A file of `bench/scenarios` is TOML. `"$name"` stands for a size of that name, so `--set` and the tests'
+tiny sizes change it. Nothing here runs anything. An unknown key or a wrong type is refused with its
+place.
 """
 
 import tomllib
@@ -23,11 +23,11 @@ Name = Annotated[str, Meta(pattern="^[a-z][A-Za-z0-9]*$")]
 
 
 class Form(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What all parts of a file are."""
+    """The rules that all parts of a file share."""
 
 
 class Delivery(Form, frozen=True, rename="camel"):
-    """How a destination is delivered to, in the API's own words."""
+    """The delivery settings of a destination, in the API's own words."""
 
     concurrency: Positive = 64
     ordering: Literal["NONE", "KEY", "STRICT"] = "NONE"
@@ -42,11 +42,11 @@ class Delivery(Form, frozen=True, rename="camel"):
 
 
 class Group(Form, frozen=True):
-    """Destinations that are alike. Each is posted events of its own, or, with `fanout`, all get all.
+    """A group of equal destinations. Each gets its own events; with `fanout`, all get all events.
 
-    `takes`: the group whose events they get besides. `dead`: what is due to them is not waited for.
-    `customers`: each belongs to a customer of its own, and they are spread over as many environments
-    as their rules need; made by SQL.
+    `takes`: the group whose events they get besides. `dead`: deliveries to them are not awaited.
+    `customers`: each belongs to its own customer, and they are spread over as many environments as
+    their rules need; made by SQL.
     """
 
     name: Name
@@ -60,8 +60,8 @@ class Group(Form, frozen=True):
 
 
 class Load(Form, frozen=True):
-    """What is posted to the events' first group, `to`: see `bench.load.Plan`. `seconds` at a `rate` are
-    as good as `events`. `warm`: how many events go ahead, each time before it is measured."""
+    """The events posted to the first group, `to`: see `bench.load.Plan`. `seconds` at a `rate` replace
+    `events`. `warm`: events that go ahead, before each measurement."""
 
     to: str
     events: Count = 0
@@ -77,20 +77,20 @@ class Load(Form, frozen=True):
 
     @property
     def number(self) -> int:
-        """How many events are posted."""
+        """The number of posted events."""
         return self.events or round(self.rate * self.seconds)
 
 
 class Receivers(Form, frozen=True):
-    """How the receivers of a group answer, or of all."""
+    """The answers of a group's receivers, or of all receivers."""
 
     behaviour: Behaviour
     group: str = ""
 
 
 class Variant(Form, frozen=True):
-    """One way to do the work. `fill`: deliveries that are in the tables of its server from the start.
-    `value`: what it is plotted over."""
+    """One way to do the work. `fill`: deliveries in the tables of its server from the start. `value`:
+    its place on the plot's axis."""
 
     load: Load
     name: Annotated[str, Meta(pattern="^([a-z][A-Za-z0-9]*)?$")] = ""
@@ -100,7 +100,7 @@ class Variant(Form, frozen=True):
 
 
 class Bar(Form, frozen=True):
-    """What is demanded of a figure, and what is striven for."""
+    """The demand on a figure, and the aim beyond it."""
 
     at_most: float | None = None
     at_least: float | None = None
@@ -108,10 +108,10 @@ class Bar(Form, frozen=True):
 
 
 class Declaration(Form, frozen=True):
-    """A scenario. Its variants are taken in turns, `rounds` times, and stated over the first one: as
-    ratios of the `compared` figures, with an interval. `step` names what their `value` is.
+    """A scenario. Its variants are measured in turns, `rounds` times, and compared with the first one:
+    as ratios of the `compared` figures, with an interval. `step` names the meaning of their `value`.
 
-    `duplicates`: what arrives twice breaks no promise, since attempts are judged failed that were not.
+    `duplicates`: a second arrival breaks no promise, since successful attempts can be judged failed.
     """
 
     about: str
@@ -130,11 +130,11 @@ class Declaration(Form, frozen=True):
         return next(each for each in self.groups if each.name == name)
 
     def takers(self, name: str) -> list[Group]:
-        """Return the groups that get what is posted to one."""
+        """Return the groups that get the events posted to one group."""
         return [each for each in self.groups if name in (each.name, each.takes)]
 
     def demands(self) -> Bars:
-        """Return the bars as results state them."""
+        """Return the bars in the form of results."""
         named = {"at_most": "atMost", "at_least": "atLeast", "stretch": "stretch"}
         return {
             figure: {
@@ -147,22 +147,22 @@ class Declaration(Form, frozen=True):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return a file as it is written. Raises ValueError when it is no TOML, or its sizes are none."""
+    """Return the content of a file. Raises ValueError if it is not TOML, or its sizes are invalid."""
     try:
         raw = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ValueError(f"{path.name}: {error}") from None
     sizes, tiny = raw.get("sizes", {}), raw.get("tiny", {})
     if not isinstance(sizes, dict) or not isinstance(tiny, dict):
-        # one error for whatever a file says that it must not
+        # one kind of error for every fault in a file
         raise ValueError(f"{path.name}: sizes and tiny are tables")  # noqa: TRY004
     if strange := sorted(tiny.keys() - sizes.keys()):
-        raise ValueError(f"{path.name}: tiny has {', '.join(strange)}, which sizes has not")
+        raise ValueError(f"{path.name}: tiny has {', '.join(strange)}, which sizes lacks")
     return raw
 
 
 def declaration(name: str, raw: Mapping[str, Any], sizes: Sizes) -> Declaration:
-    """Return the scenario that a file declares, at these sizes. Raises ValueError with what is wrong."""
+    """Return the scenario that a file declares, at these sizes. Raises ValueError with the fault."""
     try:
         whole = _filled_in({key: raw[key] for key in raw if key not in ("sizes", "tiny")}, sizes)
         found = msgspec.convert(_merged(whole), Declaration)
@@ -185,7 +185,7 @@ def _filled_in(value: Any, sizes: Sizes) -> Any:
 
 
 def _merged(raw: dict[str, Any]) -> dict[str, Any]:
-    """Give every variant what `load` and `receivers` say of all; without variants there is one."""
+    """Give every variant the shared `load` and `receivers`; without variants there is one."""
     raw = dict(raw)
     groups = raw.get("groups") or [{}]
     load = {"to": groups[0].get("name", "")} | raw.pop("load", {})
@@ -200,7 +200,7 @@ def _merged(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check(found: Declaration) -> None:
-    """Raise ValueError for what the form alone does not see."""
+    """Raise ValueError for faults that the form alone does not show."""
     groups = {each.name for each in found.groups}
     names = [each.name for each in found.variants]
     _require(len(groups) == len(found.groups), "two groups have one name")
@@ -229,7 +229,7 @@ def _check(found: Declaration) -> None:
     for figure, bar in found.bars.items():
         _require(
             (bar.at_most is None) != (bar.at_least is None),
-            f"{figure}: at_most or at_least a number",
+            f"{figure}: give at_most or at_least a number",
         )
         _require(figure in found.better, f"{figure} has a bar: better says whether less or more is")
 

@@ -1,4 +1,4 @@
-"""`python -m bench drive`: load on a server that is yours, by its API alone, and whether it holds bars.
+"""`python -m bench drive`: load on your own server, by its API only, judged by bars.
 
 It makes a destination and a rule, posts events, counts what its receiver gets, and removes both again.
 Exit code 1: a condition of --fail-if is met, an event was lost or had no answer, or the run is void.
@@ -115,7 +115,7 @@ def _driven(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 
 def _plan(given: argparse.Namespace, payloads: list[str]) -> Plan:
-    """Return what is posted. Raises ValueError for what is too much, or makes no sense."""
+    """Return the plan. Raises ValueError if it is too large, or makes no sense."""
     rates, seconds = given.rate, given.duration
     if rates and given.events:
         raise ValueError("--rate with --duration says how many events there are; omit --events")
@@ -149,7 +149,7 @@ def _plan(given: argparse.Namespace, payloads: list[str]) -> Plan:
 
 
 def _allowed(given: argparse.Namespace) -> None:
-    """Raise RefusedError unless the load is for this machine, or its owner says that it may come."""
+    """Raise RefusedError unless the load goes to this machine, or the server's owner has agreed."""
     if urlsplit(given.url).scheme != "http":
         raise RefusedError(
             "The generator speaks HTTP without TLS: give the address behind the proxy."
@@ -192,7 +192,7 @@ def _measured(given: argparse.Namespace, plan: Plan) -> tuple[Measurement, str]:
 
 
 def _fields(plan: Plan) -> dict[str, Any]:
-    """Return a plan as the generator reads it: where it has steps, events follow of them."""
+    """Return a plan in the generator's form; with steps, the number of events follows from them."""
     fields = dict(vars(plan))
     return fields | ({"events": 0} if plan.steps else {})
 

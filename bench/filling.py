@@ -1,8 +1,8 @@
-"""Fills a server's database as months of use would: by SQL, since the bench is of what reads it.
+"""The filling of a server's database with months of use: by SQL, since the bench measures its readers.
 
-Deliveries over a month of partitions, or over an hour, most delivered, some dead, discarded or retrying;
-their events and attempts; counters of every minute for some destinations; an audit log, schemas and
-finished replay jobs.
+It makes deliveries over a month of partitions, or over an hour: most delivered, some dead, discarded or
+retrying. It adds their events and attempts, counters of every minute for some destinations, an audit
+log, schemas and finished replay jobs.
 """
 
 import math
@@ -86,7 +86,7 @@ _PORTION = 100_000  # rows of one statement, so that a bench that is stopped sto
 
 @dataclass(frozen=True)
 class Filled:
-    """What the database was filled for."""
+    """The content of the filled database."""
 
     workspace: str
     environment: int
@@ -96,8 +96,8 @@ class Filled:
 def fill(
     folder: Path, filled: Filled, deliveries: int, days: float, *, log_alone: bool = False
 ) -> None:
-    """Fill the database of a running server with so many deliveries over so many days. `log_alone`: with
-    them, their events and attempts, and nothing else."""
+    """Fill the database of a running server with so many deliveries over so many days. `log_alone`:
+    only these, with their events and attempts."""
     with attached(folder) as url:
         trio.run(_fill, url, filled, deliveries, days, log_alone)
 
@@ -125,7 +125,7 @@ async def _fill(url: str, filled: Filled, deliveries: int, days: float, log_alon
 async def _others(
     connection: Connection, filled: Filled, deliveries: int, now: int, days: float
 ) -> None:
-    """Fill what the control plane reads besides."""
+    """Fill the other tables that the control plane reads."""
     environment, ids = filled.environment, list(filled.destinations)
     start = now - int(days * 86_400_000)
     minute = now // 60_000
@@ -138,5 +138,5 @@ async def _others(
 
 
 async def _tidy(connection: Connection) -> None:
-    """Do at once what autovacuum does over time."""
+    """Do the work of autovacuum at once."""
     await connection.execute("VACUUM ANALYZE")

@@ -1,6 +1,6 @@
-"""How steady this machine is: the floors again and again, `python -m bench floors [--times 10]`.
+"""The steadiness of this machine: repeated floors, `python -m bench floors [--times 10]`.
 
-One takes 2 to 6 seconds, by how much else the machine has to do: ten of them half a minute to a minute.
+One floor takes 2 to 6 seconds, depending on the machine's other work: ten take up to a minute.
 """
 
 import argparse
@@ -16,7 +16,7 @@ TIMES = 10
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure the floors beside a server that has nothing to do; say by how much they differ."""
+    """Measure the floors beside an idle server; print how much they differ."""
     parser = argparse.ArgumentParser(prog="python -m bench floors", description=__doc__)
     parser.add_argument("--times", type=int, default=TIMES, metavar="N", help="(%(default)s)")
     given = parser.parse_args(arguments)

@@ -1,8 +1,7 @@
 """The figures at each release, kept in the repository. A line of bench/history.jsonl is one scenario at
 one release: `python -m bench history add FILE --release 0.1.0`, `history show`, `history plot`.
 
-Lines come from files of results alone: of a commit, of the version that is released, and of nothing that
-was lost on the way.
+Lines come only from files of results: of a commit, of the released version, and without lost events.
 """
 
 import argparse
@@ -52,7 +51,7 @@ class Entry(Struct, frozen=True, rename="camel"):
 
 
 def kept(path: Path = FILE) -> list[Entry]:
-    """Return what is kept, in the order of its adding. Raises ValueError where the file is damaged."""
+    """Return the kept entries, oldest first. Raises ValueError if the file is damaged."""
     if not path.exists():
         return []
     entries = []
@@ -65,7 +64,8 @@ def kept(path: Path = FILE) -> list[Entry]:
 
 
 def entries_of(document: Document, release: str) -> list[Entry]:
-    """Return what a file of results says of a release. Raises ValueError with what forbids it."""
+    """Return a release's entries from a file of results. Raises ValueError with the reason if they
+    cannot be kept."""
     if not document.runs:
         raise ValueError("the file has no runs")
     names = [run.scenario for run in document.runs]
@@ -113,7 +113,7 @@ def _spread(run: Run, figure: str) -> Spread | None:
 
 
 def add(entries: Sequence[Entry], path: Path = FILE, *, replace: bool = False) -> None:
-    """Keep entries. Raises ValueError when one of them is there already, unless it is replaced."""
+    """Keep entries. Raises ValueError if one exists already, unless it is to be replaced."""
     before = kept(path)
     taken = {(entry.release, entry.scenario) for entry in before}
     for entry in entries:
@@ -148,7 +148,7 @@ def trend(entries: Sequence[Entry]) -> Iterator[tuple[str, str, list[tuple[str, 
 
 
 def _number(release: str) -> list[tuple[int, str]]:
-    """Return what releases are sorted by: 0.10.0 comes after 0.9.0."""
+    """Return the sort key of a release: 0.10.0 comes after 0.9.0."""
     return [
         (int(part), "") if part.isdigit() else (-1, part)
         for part in release.replace("-", ".").split(".")
@@ -163,7 +163,8 @@ def newest(entries: Sequence[Entry]) -> dict[str, Entry]:
 
 
 def show(entries: Sequence[Entry], console: Console) -> None:
-    """Print the trend: a row a figure, a column a release, and how the last differs from its like."""
+    """Print the trend: a row for each figure, a column for each release, and the last change on the
+    same machine."""
     releases = sorted({entry.release for entry in entries}, key=_number)
     table = Table(title="figures by release", title_justify="left")
     for heading in ("scenario", "figure", *releases, "change"):
@@ -200,16 +201,18 @@ def _change(values: Sequence[tuple[str, float]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Add to what is kept, or show it."""
+    """Add entries, or show them."""
     parser = argparse.ArgumentParser(prog="python -m bench history", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     adding = commands.add_parser("add", help="keep the figures of a release")
     adding.add_argument("file", type=Path, help="a file that `run --json` wrote")
     adding.add_argument("--release", required=True, help="the version that is released: 0.1.0")
-    adding.add_argument("--replace", action="store_true", help="in place of what is kept of it")
-    showing = commands.add_parser("show", help="what became of figures from release to release")
+    adding.add_argument(
+        "--replace", action="store_true", help="replace the kept entries of the release"
+    )
+    showing = commands.add_parser("show", help="show how figures changed from release to release")
     plotting = commands.add_parser("plot", help="draw the plots of the documentation")
-    plotting.add_argument("--folder", type=Path, default=IMAGES, help="where the SVG files go")
+    plotting.add_argument("--folder", type=Path, default=IMAGES, help="folder of the SVG files")
     for each in (adding, showing, plotting):
         each.add_argument("--history", type=Path, default=FILE, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)

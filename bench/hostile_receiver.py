@@ -77,7 +77,7 @@ async def _pour(writer: Writer) -> None:
 
 
 async def stall(reader: Reader, writer: Writer) -> None:
-    """Take what comes, and say nothing."""
+    """Take all bytes, and answer nothing."""
     try:
         while await reader.read(65_536):
             pass

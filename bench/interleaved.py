@@ -1,6 +1,6 @@
-"""Comparisons of two ways to do the same work, taken in turns: a noisy machine disturbs both alike.
+"""Comparisons of two ways to do the same work, measured in turns: a noisy machine disturbs both alike.
 
-What is stated is the ratio of CPU an event, each over the floor of its minute, with a 95 % confidence
+The result is the ratio of CPU an event, each over the floor of its minute, with a 95 % confidence
 interval over the rounds.
 """
 
@@ -47,15 +47,15 @@ SCHEMA = {
 
 @dataclass(frozen=True)
 class Cost:
-    """CPU an event over the floor of its minute; `void`: why it says nothing about the server."""
+    """CPU an event over the floor of its minute; `void`: the reason why it does not count."""
 
     times_floor: float
     void: str
 
 
 def cost(service: Service, receiver: Receiver, **plan: object) -> Cost:
-    """Do a load generator's plan, each event of which is due once; return what an event cost. Raises
-    Broken when not all was accepted, or not all arrived and was recorded, once."""
+    """Run a load generator's plan in which each event is due once; return the cost of an event. Raises
+    Broken unless all events were accepted, arrived and were recorded, once."""
     floor = receiver.floor(service.floor_requests)
     done = work(service, receiver, plan, lambda accepted: accepted)
     accepted, events = done.sent["accepted"], plan["events"]
@@ -66,7 +66,7 @@ def cost(service: Service, receiver: Receiver, **plan: object) -> Cost:
 
 
 def in_turns(rounds: int, first: Callable[[], Cost], second: Callable[[], Cost]) -> Measurement:
-    """Measure both once a round, in changing order, after a round that only warms them."""
+    """Measure both once a round, in changing order, after one round of warming up."""
     sides = (first, second)
     for side in sides:
         side()
@@ -90,7 +90,7 @@ def in_turns(rounds: int, first: Callable[[], Cost], second: Callable[[], Cost])
 def features(
     service: Service, receiver: Receiver, *, events: int, connections: int, rounds: int
 ) -> Measurement:
-    """Compare events that a filter and an active schema judge with events that nothing judges."""
+    """Compare events judged by a filter and an active schema with events that nothing judges."""
     service.destination(receiver.url + "/plain", ["plain"], concurrency=64)
     guarded = service.destination(receiver.url + "/guarded", ["guarded"], concurrency=64)
     (rule,) = service.api("GET", f"/routing-rules?destinationId={guarded}")["items"]

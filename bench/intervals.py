@@ -1,8 +1,8 @@
-"""Ratios of what was measured several times, and how sure of them one may be.
+"""Ratios of repeated measurements, and their confidence intervals.
 
-Student's t on logarithms: a ratio of times is a difference of logarithms, whose errors are alike on
-both sides. With the three to ten repetitions of a bench a bootstrap's intervals are too narrow, since
-resampling five values cannot show what a sixth would be. Only `ratios`, which are figures, are rounded.
+Student's t on logarithms: a ratio of times is a difference of logarithms, whose errors are symmetric.
+With the three to ten repetitions of a bench a bootstrap's intervals are too narrow, since resampling
+five values cannot show what a sixth would be. Only `ratios`, which are figures, are rounded.
 """
 
 import math
@@ -17,7 +17,8 @@ _HALVINGS = 45
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A ratio, between what it lies with `CONFIDENCE`, and how likely as much or more is by chance."""
+    """A ratio, its interval at `CONFIDENCE`, and the probability of this or a larger difference by
+    chance."""
 
     ratio: float
     low: float
@@ -58,7 +59,7 @@ def quantile(probability: float, freedom: float) -> float:
 
 
 def paired(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Return second / first of what was measured in turns: a pair for each round, two rounds at least."""
+    """Return second / first of measurements in turns: a pair for each round, at least two rounds."""
     logs = [math.log(b / a) for a, b in zip(first, second, strict=True)]
     if len(logs) < 2:
         raise ValueError("an interval needs two rounds at least")
@@ -67,7 +68,8 @@ def paired(first: Sequence[float], second: Sequence[float]) -> Interval:
 
 
 def unpaired(first: Sequence[float], second: Sequence[float]) -> Interval:
-    """Return second / first of two samples of two values at least, by Welch: they may spread unlike."""
+    """Return second / first of two samples of at least two values, by Welch: their variances can
+    differ."""
     if len(first) < 2 or len(second) < 2:
         raise ValueError("an interval needs two measurements of each at least")
     logs = [[math.log(value) for value in values] for values in (first, second)]
@@ -95,7 +97,7 @@ def _interval(middle: float, error: float, freedom: float) -> Interval:
 
 
 def ratios(title: str, first: Sequence[float], second: Sequence[float]) -> dict[str, float]:
-    """Return second / first by a name, with the bounds of its interval where there are several rounds."""
+    """Return second / first by a name, with the bounds of its interval if there are several rounds."""
     if len(first) < 2:
         return {title: round(second[0] / first[0], 3)} if first and first[0] and second else {}
     found = paired(first, second)
@@ -107,8 +109,8 @@ def ratios(title: str, first: Sequence[float], second: Sequence[float]) -> dict[
 
 
 def beyond_chance(chances: Sequence[float]) -> list[bool]:
-    """Return which of several findings stand although so many were looked for, by Holm: the likelihood
-    that any of those that stand came by chance is 1 - `CONFIDENCE` at most."""
+    """Return which of several findings hold although so many were tested, by Holm: the probability that
+    any of these came by chance is at most 1 - `CONFIDENCE`."""
     stand = [False] * len(chances)
     for rank, place in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         if chances[place] > (1 - CONFIDENCE) / (len(chances) - rank):

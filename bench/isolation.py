@@ -1,9 +1,10 @@
-"""A healthy tenant alone, and beside the worst neighbours: its latency, and what the server holds.
+"""A healthy tenant alone, and beside the worst neighbours: its latency, and the server's memory and
+descriptors.
 
 Rounds are taken in turns, alone, beside the neighbour, and with the neighbour at another server of this
-machine, so that a noisy machine disturbs all alike. What is stated is the ratio of the medians over the
-rounds, and which part of it is the machine's: what a neighbour at another server does to the healthy
-tenant, it does by taking the processors from its load generator, its receiver and its server.
+machine, so that a noisy machine disturbs all alike. The result is the ratio of the medians over the
+rounds, and the machine's part of it. That part is the effect of a neighbour at another server: it takes
+processors from the healthy tenant's load generator, receiver and server.
 """
 
 import statistics
@@ -28,10 +29,10 @@ SAMPLE_S = 0.2  # between two looks at memory and descriptors
 
 
 class Neighbourhood(Service):
-    """A server whose names hang below `hangs.test`, and which trusts an authority of the bench's own."""
+    """A server whose names hang below `hangs.test`, and which trusts an authority of the bench."""
 
     def __init__(self, like: "Neighbourhood | None" = None) -> None:
-        """`like`: another one whose authority is trusted, and which outlives this one."""
+        """`like`: another such server, whose authority is trusted, and which outlives this one."""
         self.papers: Papers = Papers() if like is None else like.papers
         self._lent = like is not None
         super().__init__(settings={"SSL_CERT_FILE": self.papers.authority}, program="bench.served")
@@ -49,7 +50,7 @@ class Neighbourhood(Service):
 
 
 class Watch(threading.Thread):
-    """Looks at the server's memory and descriptors until it is told to end."""
+    """The watch on the server's memory and descriptors, until it is ended."""
 
     def __init__(self, service: Service) -> None:
         super().__init__(daemon=True)
@@ -59,7 +60,7 @@ class Watch(threading.Thread):
         self.descriptors = service.descriptors()
 
     def run(self) -> None:
-        """Keep the highest of what is seen."""
+        """Keep the highest values seen."""
         while not self._over.wait(SAMPLE_S):
             self.rss_mb = max(self.rss_mb, self._service.rss_mb())
             self.descriptors = max(self.descriptors, self._service.descriptors())
@@ -162,7 +163,7 @@ def isolation(
 def _measured(
     neighbour: Neighbour, yards: Sequence[Yard], healthy: Healthy, rounds: int
 ) -> Figures:
-    """Measure alone, beside one neighbour, and with it at another server where there is one, in turns."""
+    """Measure alone, beside one neighbour, and with it at another server if there is one, in turns."""
     for yard in yards:
         neighbour.prepare(yard)
         if neighbour.switched:
@@ -197,7 +198,7 @@ def _measured(
 
 
 def _loop(service: Service) -> str:
-    """Return how long the server's loop served nobody else at a time, since its start."""
+    """Return how long a step of the server's loop was at most, since its start."""
     path = f"{service.url}/observability/throughput?environment=DEVELOPMENT"
     known = call("GET", path, key=service.key)["loop"]
     return (
@@ -207,7 +208,7 @@ def _loop(service: Service) -> str:
 
 
 def _round(neighbour: Neighbour, yard: Yard, healthy: Healthy) -> Figures:
-    """Measure while a neighbour does what it does."""
+    """Measure while a neighbour is active."""
     neighbour.refill(yard)
     if neighbour.switched:
         yard.switch(True)

@@ -49,8 +49,8 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
 
 
 def _wait_arrivals(receiver: Receiver, before: int) -> None:
-    """Wait until something arrives: on a busy machine a generator takes a second to begin, and what is
-    killed by then has accepted nothing."""
+    """Wait until something arrives: on a busy machine a generator takes a second to begin, and a server
+    killed before that has accepted nothing."""
     give_up = time.monotonic() + BEGIN_S
     while receiver.counts()["received"] == before and time.monotonic() < give_up:
         time.sleep(0.02)

@@ -1,7 +1,7 @@
-"""Distributions of latencies: numbers while a run goes on, an HdrHistogram in microseconds after it.
+"""Distributions of latencies: numbers during a run, an HdrHistogram in microseconds after it.
 
-To append to an array costs 0.03 us where recording in the library costs 1.6 us, so that it gets whole
-buckets, at the end. What is written is its V2 form as base64, which tools of all languages read.
+Appending to an array costs 0.03 us, while recording in the library costs 1.6 us. So the library gets
+whole buckets, at the end. The output is its V2 form as base64, which tools of all languages read.
 """
 
 import zlib
@@ -53,7 +53,7 @@ def encoded(found: Any) -> str:
 
 
 def decoded(text: str) -> Any:
-    """Return the HdrHistogram of a V2 form. Raises ValueError when it is none."""
+    """Return the HdrHistogram of a V2 form. Raises ValueError for any other input."""
     try:
         return HdrHistogram.decode(text)
     except (ValueError, TypeError, HdrCookieException, HdrLengthException, zlib.error) as error:
@@ -61,7 +61,7 @@ def decoded(text: str) -> Any:
 
 
 def merged(texts: Iterable[str]) -> Any:
-    """Return one HdrHistogram of several."""
+    """Return the sum of several HdrHistograms."""
     whole = HdrHistogram(1, HIGHEST_US, DIGITS)
     for text in texts:
         whole.add(decoded(text))
@@ -69,7 +69,7 @@ def merged(texts: Iterable[str]) -> Any:
 
 
 def latency(found: Any) -> Latency:
-    """Return what the document of results says of an HdrHistogram."""
+    """Return the form of an HdrHistogram in the document of results."""
     at = _milliseconds(found)
     return Latency(
         count=found.get_total_count(),
@@ -83,7 +83,8 @@ def latency(found: Any) -> Latency:
 
 
 def told(found: Any, prefix: str = "") -> dict[str, float | None]:
-    """Return percentiles as figures, `<prefix>P50Ms` or `p50Ms` and so on; None where nothing is."""
+    """Return percentiles as figures, `<prefix>P50Ms` or `p50Ms` and so on; None if there
+    are no values."""
     at = _milliseconds(found)
     figures: dict[str, float | None] = {name: at[each] for each, name in _PERCENTILES.items()}
     figures["MaxMs"] = found.get_max_value() / 1000

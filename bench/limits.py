@@ -1,8 +1,8 @@
-"""What generator and receiver can do by themselves, and whether it was them that a run has measured.
+"""The limits of generator and receiver by themselves, and whether a run has measured those instead.
 
-Both are single threads, so that their limit is a core of their own. On a machine of two cores they
-share those with the server and its database: throughput and latency are those of all together, and only
-CPU an event is the server's alone. A run in which one of them had nothing left to give is void.
+Both are single threads, so the limit of each is one core. On a machine of two cores they share the
+cores with the server and its database. Throughput and latency are then those of all together; only CPU
+an event is the server's alone. A run in which one of them was saturated is void.
 """
 
 import argparse
@@ -38,8 +38,8 @@ _SHAPE = {  # what of a plan says how dear its requests are to make
 
 
 class Limit(Struct, frozen=True, rename="camel"):
-    """What one of them can do: CPU microseconds a request, and requests a second while it was measured,
-    which is less when others wanted the cores too."""
+    """The limit of one of them: CPU microseconds a request, and the measured requests a second, fewer
+    if others used the cores too."""
 
     micros: float
     measured: float
@@ -51,15 +51,15 @@ class Limit(Struct, frozen=True, rename="camel"):
 
 
 class Limits(Struct, frozen=True, rename="camel"):
-    """What both can do."""
+    """The limits of both."""
 
     generator: Limit
     receiver: Limit
 
 
 def measure(receiver: Receiver, plan: Mapping[str, Any] | None = None) -> Limits:
-    """Measure both: the generator with requests as `plan` makes them, against a server that does nothing;
-    the receiver fed by the bare client of the calibration. The receiver is reset."""
+    """Measure both: the generator with requests of `plan`, against a server that does nothing; the
+    receiver with the bare client of the calibration. The receiver is reset."""
     posting = generator(plan or {})
     fed = Module.run("bench.calibration", f"{receiver.url}/floor", str(REQUESTS))
     cost = receiver.stats()["cpuMicrosPerRequest"]
@@ -85,8 +85,8 @@ def generator(plan: Mapping[str, Any]) -> Limit:
 def verdict(
     sent: Mapping[str, Any], stats: Mapping[str, Any], limits: Limits | None = None
 ) -> tuple[str, str]:
-    """Return `void` and why, when the generator's report and the receiver's `stats` say that one of them
-    was the bottleneck; else `ok` and nothing."""
+    """Return `void` and the reason if the generator's report or the receiver's `stats` show that one of
+    them was the bottleneck; else `ok` and nothing."""
     parts = sent.get("steps") or [sent]
     reason = next(filter(None, (_generator(part, limits) for part in parts)), "")
     if not reason and not sent.get("steps"):
@@ -108,8 +108,8 @@ def _generator(part: Mapping[str, Any], limits: Limits | None) -> str:
     per_second = part["requests"] / part["wallS"]
     if limits is not None and per_second > NEAR * limits.generator.per_second:
         return (
-            f"{per_second:.0f} requests/s is {per_second / limits.generator.per_second:.0%} of what"
-            " the generator can do"
+            f"{per_second:.0f} requests/s is {per_second / limits.generator.per_second:.0%} of"
+            " the generator's limit"
         )
     return worked if busy else ""
 
@@ -130,7 +130,7 @@ def _receiver(stats: Mapping[str, Any], limits: Limits | None) -> str:
     if limits is None or span <= 0:
         return ""
     share = stats["requests"] / span / limits.receiver.per_second
-    return f"what arrived is {share:.0%} of what the receiver can take" if share > NEAR else ""
+    return f"what arrived is {share:.0%} of the receiver's limit" if share > NEAR else ""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Where a run took place, and of what source: read from the system and from git, never guessed."""
+"""The machine of a run, and its source: read from the system and from git, never guessed."""
 
 import os
 import platform
@@ -26,7 +26,7 @@ def machine() -> Machine:
 
 
 def source(root: Path | None = None) -> Source:
-    """Return what a source tree is, by default this one."""
+    """Return the identity of a source tree, by default this one."""
     root = root or ROOT
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     commit = _git(root, "rev-parse", "HEAD")
@@ -38,7 +38,7 @@ def source(root: Path | None = None) -> Source:
 
 
 def _cpu() -> str:
-    """Return the processor's model; its architecture where the kernel names none."""
+    """Return the processor's model, or its architecture if the kernel names no model."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         name, _, value = line.partition(":")
         if name.strip() in ("model name", "Model"):

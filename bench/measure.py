@@ -1,7 +1,8 @@
-"""Measures a declared scenario once: its variants in turns, each between two floors.
+"""One measurement of a declared scenario: its variants in turns, each between two floors.
 
-With one variant a figure has its own name, with several the variant's before it (`keyTimesFloor`); ratios
-are named by both (`keyOverNone`), with the bounds of their interval where there was more than one round.
+With one variant a figure has its own name. With several, the variant's name comes first
+(`keyTimesFloor`). Ratios are named by both (`keyOverNone`), with the bounds of their interval if there
+was more than one round.
 """
 
 import statistics
@@ -32,7 +33,7 @@ def serve(settings: Mapping[str, str] | None = None) -> Service:
 
 
 def measured(name: str, raw: Mapping[str, Any], sizes: Sizes, other: Serve | None) -> Measurement:
-    """Measure what a file declares, with these sizes. Raises Broken when a promise was."""
+    """Measure the scenario of a file, with these sizes. Raises Broken if a promise was broken."""
     declared = declaration(name, raw, sizes)
     with Stage(name, declared, other or serve) as stage:
         return Run(declared, stage).measured()
@@ -51,7 +52,7 @@ class Run:
         self._figures: dict[str, list[Numbers]] = defaultdict(list)
 
     def measured(self) -> Measurement:
-        """Measure; return it all."""
+        """Measure; return the whole measurement."""
         declared = self._declared
         last = declared.variants[-1]
         turns = [
@@ -194,7 +195,7 @@ class Run:
         return Step(self._declared.step or "value", variant.value, numbers, delivery)
 
     def _over(self, name: str, figure: str) -> Numbers:
-        """Return what a variant is over the first one, by a figure."""
+        """Return a variant's ratio to the first one, by a figure."""
         first = self._declared.variants[0].name
         title = over(name, first, figure)
         pairs = [
@@ -210,6 +211,6 @@ def named(variant: str, figure: str) -> str:
 
 
 def over(name: str, first: str, figure: str) -> str:
-    """Return what a ratio is called; that of the cost has no figure's name in it."""
+    """Return the name of a ratio; that of the cost has no figure's name in it."""
     title = f"{name}Over{first[0].upper()}{first[1:]}"
     return title if figure == "timesFloor" else f"{title}{figure[0].upper()}{figure[1:]}"

@@ -1,6 +1,8 @@
-"""The worst neighbours: another workspace's destinations, receivers and requests, each a way to do harm.
+"""The worst neighbours: another workspace's destinations, receivers and requests, each a way to do
+harm.
 
-What they prepare waits until `begin`; `end` lets it rest again, so that a round alone follows.
+A neighbour prepares its work and starts it at `begin`; `end` stops it, so that a round alone can
+follow.
 """
 
 import subprocess
@@ -25,7 +27,7 @@ LIST_FILTERS = (
 
 @dataclass
 class Yard:
-    """Where a neighbour lives: its key, the hostile receiver's ports, and how much of it there is."""
+    """The place of a neighbour: its key, the hostile receiver's ports, and its size."""
 
     service: Service
     key: str
@@ -43,7 +45,7 @@ class Yard:
         return max(1, number * self.percent // 100)
 
     def api(self, method: str, path: str, body: object = None) -> Any:
-        """Make a request with the neighbour's key, as often as its rate needs."""
+        """Make a request with the neighbour's key, repeated while its rate limit refuses it."""
         while True:
             try:
                 return call(method, self.service.url + path, body, self.key)
@@ -68,7 +70,7 @@ class Yard:
         return f"{scheme}://127.0.0.1:{self.ports[port]}{path}"
 
     def post(self, stem: str, rate: int, types: int) -> None:
-        """Have events posted, spread over `<stem>.0`, `<stem>.1` and so on, at a rate."""
+        """Post events at a rate, spread over `<stem>.0`, `<stem>.1` and so on."""
         rate = self.of(rate)
         self.start(
             "bench.load",
@@ -80,7 +82,7 @@ class Yard:
         )
 
     def fill(self, stem: str, types: int, number: int) -> None:
-        """Post so many events now, in batches; some may be refused."""
+        """Post so many events now, in batches; some can be refused."""
         load(
             self.service,
             key=self.key,
@@ -93,16 +95,16 @@ class Yard:
         )
 
     def annoy(self, kind: str, **plan: object) -> None:
-        """Have a nuisance go on, with the neighbour's key or another `key`."""
+        """Start a nuisance, with the neighbour's key or another `key`."""
         self.start("bench.nuisance", kind=kind, **plan)
 
     def start(self, module: str, **plan: object) -> None:
-        """Start a process that does something with the neighbour's key."""
+        """Start a process that works with the neighbour's key."""
         named = {"url": self.service.url, "key": self.key, **plan}
         self.running.append(Module.start(module, plan=named))
 
     def stop(self) -> None:
-        """End what was started."""
+        """End all started processes."""
         for process in self.running:
             process.terminate()
         for process in self.running:
@@ -162,7 +164,7 @@ def _transforms(yard: Yard) -> None:
 
 
 def _delivered(number: int) -> Callable[[Yard], None]:
-    """Have so many deliveries in the log, all of one destination."""
+    """Fill the log with so many deliveries, all of one destination."""
 
     def prepare(yard: Yard) -> None:
         made = yard.destination(yard.url("/hook"), "hostile.0")
@@ -196,7 +198,7 @@ def _rules(yard: Yard) -> None:
 
 
 def _crowd(yard: Yard) -> None:
-    """Have destinations in as many environments as their rules need: one has a thousand."""
+    """Make destinations in as many environments as their rules need: one environment has a thousand."""
     like = yard.destination(yard.url("/never/like"), "hostile")
     count = yard.of(10_000)
     address = yard.url("/never/{}")
@@ -243,7 +245,7 @@ def _judged(yard: Yard) -> None:
 
 
 def _ingest_key(yard: Yard) -> None:
-    """Keep an ingest key of its own, which may do nothing but send."""
+    """Hold an ingest key of its own, which can only send."""
     made = yard.api("POST", "/api-keys", {"name": "ingest", "scope": "ingest"})
     yard.ingest_key = made["secret"]
     yard.destination(yard.url("/hook"), "hostile")
@@ -263,7 +265,7 @@ def _one(path: str) -> Callable[[Yard], None]:
 
 
 def _ignore(_: object) -> None:
-    """What it returns is of no use here."""
+    """Call without using the result."""
 
 
 NEIGHBOURS = {
@@ -364,7 +366,8 @@ NEIGHBOURS = {
 
 
 def named(which: str) -> list[Neighbour]:
-    """Return one of them, several with commas between, or all. Raises ValueError for one that is not."""
+    """Return one neighbour, several with commas between, or all. Raises ValueError for an
+    unknown name."""
     names = list(NEIGHBOURS) if which == "all" else which.split(",")
     if strange := [name for name in names if name not in NEIGHBOURS]:
         raise ValueError(f"no neighbour is {', '.join(strange)}; there are {', '.join(NEIGHBOURS)}")

@@ -1,5 +1,5 @@
-"""A client that does its worst, in a process of its own: `python -m bench.nuisance`, its plan as JSON on
-stdin. It goes on until it is terminated, and then prints what it was answered, by status.
+"""A client that does harm, in a process of its own: `python -m bench.nuisance`, its plan as JSON on
+stdin. It continues until it is terminated, and then prints its answers by status.
 """
 
 import http.client
@@ -36,7 +36,7 @@ ANONYMOUS = (
 
 @dataclass
 class Plan:
-    """What to do. `kind` is a function of `KINDS`."""
+    """The plan. `kind` is a function of `KINDS`."""
 
     url: str
     key: str
@@ -70,7 +70,7 @@ class Caller(threading.Thread):
                 time.sleep(PAUSE_S)
 
     def ask(self, method: str, path: str, body: object = None) -> dict[str, object]:
-        """Make a request; return the answer's object, empty where it is no success."""
+        """Make a request; return the answer's object, empty unless it is a success."""
         headers = {"authorization": f"Bearer {self.plan.key}", "content-type": "application/json"}
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         self._connection.request(method, path, data, headers)
@@ -84,7 +84,7 @@ class Caller(threading.Thread):
 
 
 def lists(caller: Caller) -> None:
-    """Read every list, on and on."""
+    """Read every list, again and again."""
     paths = caller.plan.paths
     for number in itertools.count(caller.number):
         caller.ask("GET", paths[number % len(paths)])
@@ -109,7 +109,7 @@ def flood(caller: Caller) -> None:
 
 
 def judged(caller: Caller) -> None:
-    """Post events that are dear to judge."""
+    """Post events that are expensive to judge."""
     items = [{"sku": f"A-{number}", "qty": number} for number in range(ITEMS)]
     body = json.dumps({"eventType": "judged", "payload": {"items": items}}).encode()
     while True:
@@ -117,7 +117,7 @@ def judged(caller: Caller) -> None:
 
 
 def dear(caller: Caller) -> None:
-    """Post events as dear to read and to route as their bytes allow, each of a type of its own."""
+    """Post events as expensive to read and to route as their size allows, each with its own type."""
     payloads = [
         b"[" + b",".join([each] * ((EVENT_BYTES - 1_000) // (len(each) + 1))) + b"]"
         for each in (
@@ -138,7 +138,7 @@ def dear(caller: Caller) -> None:
 
 
 def browse(caller: Caller) -> None:
-    """Use up what a customer's session has: rules of long patterns, previews, and tests that hang."""
+    """Use up a customer session's limits: rules of long patterns, previews, and tests that hang."""
     plan = caller.plan
     patterns = [
         ".".join("*" if (number >> at % 7) & 1 else "a" for at in range(SEGMENTS))
@@ -154,7 +154,7 @@ def browse(caller: Caller) -> None:
 
 
 def herd(plan: Plan) -> None:
-    """Keep many connections asking without a credential, each again as soon as it was answered."""
+    """Keep many connections asking without a credential, each again after its answer."""
     parts = urlsplit(plan.url)
     address = (parts.hostname or "", parts.port or 80)
     watched = selectors.DefaultSelector()

@@ -1,7 +1,8 @@
-"""A server that takes all and does nothing, in a process of its own: `python -m bench.null_server`.
+"""A server that accepts everything and does nothing, in a process of its own: `python -m
+bench.null_server`.
 
-The generator's own limit is measured against it. It prints its port as JSON, answers each request with
-202 as soon as its body is there, and serves until it is terminated.
+It serves to measure the generator's own limit. It prints its port as JSON, answers each request with
+202 as soon as the body is complete, and serves until it is terminated.
 """
 
 import json
@@ -15,7 +16,7 @@ _LENGTH = b"content-length:"
 
 
 class Peer:
-    """One connection: it only counts how much of a request is still to come."""
+    """One connection: it only counts the bytes of a request that are still to come."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -23,7 +24,8 @@ class Peer:
         self._missing = 0  # bytes of a body
 
     def ready(self) -> bool:
-        """Read what is there and answer what is whole; return whether the connection goes on."""
+        """Read the available bytes and answer complete requests; return whether the
+        connection goes on."""
         try:
             data = self.sock.recv(READ_BYTES)
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""What those who look on cost the server: listeners to the live stream, and scrapes of metrics."""
+"""The server's cost of observers: listeners to the live stream, and scrapes of metrics."""
 
 import json
 import selectors
@@ -28,7 +28,7 @@ PLACE_S = 30.0  # a stream that was closed has its place until the server has to
 
 
 class Listeners:
-    """Clients of `GET /stream` who read all that they are told, in a thread."""
+    """Clients of `GET /stream` that read all messages, in a thread."""
 
     def __init__(self, service: Service, count: int) -> None:
         self._service = service
@@ -70,7 +70,7 @@ class Listeners:
 
     @property
     def least_heard(self) -> int:
-        """The bytes that the listener who was told the least has read."""
+        """The number of bytes read by the listener with the fewest."""
         return min(self._heard.values())
 
     def _listen(self) -> None:
@@ -114,7 +114,7 @@ def onlookers(
         def listened() -> Cost:
             with Listeners(other, listeners) as listening:
                 found = cost(other, receiver, rate=rate, **plan)
-                require(listening.least_heard > 0, "a listener was told nothing")
+                require(listening.least_heard > 0, "a listener received nothing")
                 return found
 
         both = in_turns(rounds, lambda: cost(service, receiver, **plan), metered)

@@ -1,4 +1,4 @@
-"""The user's own server under load: a destination and a rule for the run, made and taken away by the API.
+"""The user's own server under load: a destination and a rule for the run, made and removed by the API.
 
 Nothing here reads the server's process, its folder or its database.
 """
@@ -16,7 +16,7 @@ CONSENT = "--i-own-this-server"
 
 
 class RefusedError(Exception):
-    """The run must not or cannot begin; with what to do."""
+    """The run is not allowed or cannot begin. The message says what to do."""
 
 
 def loopback(url: str) -> bool:
@@ -39,7 +39,7 @@ class OwnServer:
         self.environment = ""
 
     def __enter__(self) -> Self:
-        """Raise RefusedError where the key or the server does not allow it."""
+        """Raise RefusedError if the key or the server does not allow the run."""
         context = self._api("GET", "/auth/context")
         if context.get("scope") != "manage" or context.get("kind") != "API_KEY":
             raise RefusedError("The key is no API key with scope manage. Make one for this run.")

@@ -1,4 +1,4 @@
-"""Papers for receivers that speak TLS: an authority of the bench's own, and a key that it vouches for."""
+"""Certificates for receivers that speak TLS: the bench's own authority, and a key that it certifies."""
 
 import tempfile
 from pathlib import Path
@@ -7,7 +7,7 @@ import trustme
 
 
 class Papers:
-    """Two files, in a folder that is gone after `cleanup`. They are for 127.0.0.1."""
+    """Two files, in a folder that `cleanup` removes. They are for 127.0.0.1."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="angarium-papers-")

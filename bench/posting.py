@@ -1,4 +1,4 @@
-"""Posting events: the load generator, in a process of its own."""
+"""The posting of events: the load generator, in a process of its own."""
 
 import json
 import subprocess
@@ -9,18 +9,18 @@ _MODULE = "bench.load"
 
 
 def load(service: Service, **plan: object) -> Figures:
-    """Do a plan of `bench.load` at a server to its end; return what came of it."""
+    """Run a plan of `bench.load` at a server to its end; return the results."""
     found: Figures = Module.run(_MODULE, plan=_at(service, plan))
     return found
 
 
 def begun(service: Service, **plan: object) -> subprocess.Popen[str]:
-    """Have a plan done while other things are: see `ended`."""
+    """Start a plan beside other work: see `ended`."""
     return Module.start(_MODULE, plan=_at(service, plan))
 
 
 def ended(generator: subprocess.Popen[str], timeout_s: float | None = None) -> Figures:
-    """Wait until a plan is done; return what came of it."""
+    """Wait until a plan has run; return the results."""
     said, _ = generator.communicate(timeout=timeout_s)
     if generator.returncode:
         raise RuntimeError(f"{_MODULE} ended with {generator.returncode}")

@@ -23,8 +23,8 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_s(root: int, but: int | None = None) -> float:
-    """Return CPU seconds used so far by a process tree, with those of ended children; `but` the tree of
-    this one, which may be within it."""
+    """Return CPU seconds used so far by a process tree, with those of ended children, without the tree
+    of `but`, which can be within it."""
     total = 0
     for pid in {*tree(root)} - ({*tree(but)} if but is not None else set()):
         if fields := _stat(pid):
@@ -42,7 +42,7 @@ def own_cpu_s(pid: int) -> float:
 
 
 def system_s(pid: int) -> float:
-    """Return the CPU seconds of one process that the kernel used for it, in ticks; 0 where it is gone."""
+    """Return the CPU seconds that the kernel used for one process, in ticks; 0 if the process is gone."""
     return sum(int(field) for field in _stat(pid)[12:13]) / _TICKS
 
 

@@ -1,4 +1,4 @@
-"""What the client library costs: a producer's events, and single events of one task and of many."""
+"""The cost of the client library: a producer's events, and single events of one task and of many."""
 
 from bench.checks import require
 from bench.programs import Module

@@ -14,7 +14,7 @@ ROUNDS = 3
 
 
 def through_producer(client: angarium.Client, events: int) -> dict[str, float]:
-    """Send events through a producer; return what that took."""
+    """Send events through a producer; return the cost."""
     began, cpu = time.perf_counter(), time.process_time()
     with angarium.Producer(client) as producer:
         for _ in range(events):

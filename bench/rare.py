@@ -1,4 +1,4 @@
-"""The first page of every filtered list for a value that twenty rows of the log have, in one request.
+"""The first page of every filtered list for a rare value: twenty rows of the log have it.
 
 Twenty rows of each kind are spread over the whole log, so that no walk from the newest row meets them.
 """

@@ -1,6 +1,7 @@
-"""What the control plane answers with many rows in the tables: every list, filter and view, one by one.
+"""The reads of the control plane with many rows in the tables: every list, filter and view, one by one.
 
-Each in turns with `GET /livez`, which costs what any request costs; the bar is a multiple of that.
+Each is measured in turns with `GET /livez`, which has the least cost of a request; the bar is a
+multiple of that.
 """
 
 import http.client
@@ -89,7 +90,7 @@ def reads(
 
 
 def destinations(service: Service, receiver: Receiver) -> Filled:
-    """Make the destinations that a log is filled for."""
+    """Make the destinations for a filled log."""
     made = [
         service.destination(f"{receiver.url}/hook/{number}", [f"bench.{number}"])
         for number in range(DESTINATIONS)
@@ -100,7 +101,8 @@ def destinations(service: Service, receiver: Receiver) -> Filled:
 
 
 def _paths(client: Client, filled: Filled) -> list[str]:
-    """Return what is measured: lists whole and by each filter, deep pages, single objects and views."""
+    """Return the measured reads: lists, whole and by each filter, deep pages, single
+    objects and views."""
     destination = filled.destinations[0]
     middle = "2020-01-01T00:00:00Z", _ago(15), _ago(1)
     _, page = client.get("/deliveries?limit=100")

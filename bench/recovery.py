@@ -1,4 +1,4 @@
-"""How long a server that was killed takes until it delivers again, by how much was unsettled."""
+"""The time from a kill of the server to its next delivery, by the number of unsettled deliveries."""
 
 import time
 

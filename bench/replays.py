@@ -1,4 +1,4 @@
-"""A replay of everything that was delivered, beside live events: what it costs them, and memory."""
+"""A replay of all past deliveries beside live events: its cost for those, and its memory."""
 
 import time
 

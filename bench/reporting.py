@@ -1,4 +1,4 @@
-"""A file of results, shown again: `python -m bench report FILE [--html PAGE]`."""
+"""The command that shows a file of results again: `python -m bench report FILE [--html PAGE]`."""
 
 import argparse
 from collections.abc import Sequence
@@ -13,9 +13,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print the tables of a file, or write its page."""
     parser = argparse.ArgumentParser(prog="python -m bench report", description=__doc__)
     parser.add_argument("file", type=Path, help="a file that `run --json` wrote")
-    parser.add_argument(
-        "--html", type=Path, metavar="PAGE", help="write one page that needs nothing"
-    )
+    parser.add_argument("--html", type=Path, metavar="PAGE", help="write one self-contained page")
     given = parser.parse_args(arguments)
     try:
         document = read(given.file)

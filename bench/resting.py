@@ -1,6 +1,7 @@
-"""When a server has done what there was to do: seen by its CPU, since asking again and again costs some.
+"""Detection of a server that has finished its work: by its CPU, since repeated requests would cost
+some.
 
-Whether all is recorded is asked only after the last look at the clock.
+Whether all is recorded is asked only after the last reading of CPU.
 """
 
 import time
@@ -10,8 +11,8 @@ from bench.checks import Broken
 from bench.service import Service, call
 
 LOOK_S = 0.05
-# A server rests when it and its database used no more than this for three looks: a tick of the clock
-# each. What wakes them by itself (timers, leases, the background writer) takes milliseconds a second.
+# A server rests if it and its database used at most one tick of the clock in each of three looks.
+# Timers, leases and the background writer take milliseconds a second by themselves.
 RESTING_S = 0.021
 RESTING_LOOKS = 3
 UPKEEP_S = 1.0  # that a database's own work after a run is waited for, such as autovacuum
@@ -45,7 +46,7 @@ def _rests(service: Service, give_up: float) -> tuple[float, float]:
 
 
 def recorded(service: Service, key: str = "", destination: str = "") -> bool:
-    """Return whether nothing is on its way any more: of a key's environment, or of one destination."""
+    """Return whether nothing is under way any more: in a key's environment, or at one destination."""
     narrowed = f"&destinationId={destination}" if destination else ""
     return not any(
         call(

@@ -1,8 +1,8 @@
-"""What a run of the bench says: one document, written as JSON, read by reports and by `bench compare`.
+"""The results of a run: one document, written as JSON, read by reports and by `bench compare`.
 
 A run is one scenario with its sizes, measured once or several times on one machine. Times are seconds,
-milliseconds or CPU microseconds, as the last word of a name says. What `FORMAT` names does not change its
-meaning; fields may be added. docs/bench-results.md is made of this by `python -m bench.schema_page`.
+milliseconds or CPU microseconds, by the last word of a name. A name in `FORMAT` keeps its meaning;
+fields can be added. `python -m bench.schema_page` makes docs/bench-results.md from this.
 """
 
 from pathlib import Path
@@ -29,7 +29,7 @@ class Machine(Struct, frozen=True, rename="camel"):
 
 
 class Source(Struct, frozen=True, rename="camel"):
-    """What ran: a commit of this repository, and whether the tree differed from it."""
+    """The measured source: a commit of this repository, and whether the tree differed from it."""
 
     version: Annotated[str, _says("of the project")]
     commit: Annotated[str, _says("full hash; empty where the tree is no repository")]
@@ -37,7 +37,7 @@ class Source(Struct, frozen=True, rename="camel"):
 
 
 class Floor(Struct, frozen=True, rename="camel"):
-    """What the machine itself takes, measured in the same minutes."""
+    """The floors of the machine itself, measured in the same minutes."""
 
     send_micros: Annotated[
         float, _says("CPU of a bare epoll and httptools client for one request and its answer")
@@ -63,7 +63,7 @@ class Latency(Struct, frozen=True, rename="camel"):
 
 
 class Sample(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The run at an instant, counted from its start. What is a count counts since the start."""
+    """The run at an instant, counted from its start. Counts are since the start."""
 
     at_s: float
     accepted: int = 0
@@ -78,9 +78,9 @@ class Sample(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Step(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One rate, concurrency or count of a run that goes through several."""
+    """One rate, concurrency or count of a run that steps through several."""
 
-    name: Annotated[str, _says("of what is stepped: `rate`, `concurrency`, ...")]
+    name: Annotated[str, _says("name of the stepped size: `rate`, `concurrency`, ...")]
     value: float
     figures: dict[str, float]
     latency: Latency | None = None
@@ -103,7 +103,7 @@ class Measurement(Struct, rename="camel", omit_defaults=True):
     floors: Annotated[list[Floor], _says("before, between and after")] = msgspec.field(
         default_factory=list
     )
-    drifted: Annotated[bool, _says("the floors differ by more than a measurement may stand on")] = (
+    drifted: Annotated[bool, _says("the floors differ by more than a measurement can tolerate")] = (
         False
     )
     latencies: Annotated[dict[str, Latency], _says("by name: `accept`, `delivery`, ...")] = (
@@ -113,10 +113,7 @@ class Measurement(Struct, rename="camel", omit_defaults=True):
     steps: list[Step] = msgspec.field(default_factory=list)
     split: Annotated[
         dict[str, float],
-        _says(
-            "CPU microseconds an event by what they are spent on: parse, commit, route, sign, send,"
-            " settle, ..."
-        ),
+        _says("CPU microseconds an event by stage: parse, commit, route, sign, send, settle, ..."),
     ] = msgspec.field(default_factory=dict)
     modules: Annotated[
         dict[str, float], _says("the same by module: the server's part, where it was profiled")
@@ -145,12 +142,12 @@ class Run(Struct, rename="camel", omit_defaults=True):
     sizes: Annotated[dict[str, Any], _says("what the scenario was run with, by name")]
     measurements: Annotated[list[Measurement], _says("one for each repetition, in their order")]
     better: Annotated[
-        dict[str, str], _says("for each compared figure whether `less` or `more` of it is better")
+        dict[str, str], _says("for each compared figure, `less` or `more`: the better direction")
     ] = msgspec.field(default_factory=dict)
     bars: Annotated[
         dict[str, dict[str, float]],
         _says(
-            "what the project demands of figures, by name: `atMost` or `atLeast` a number; beside"
+            "the project's bars by figure: `atMost` or `atLeast` a number; beside"
             " it `stretch`, what it strives for"
         ),
     ] = msgspec.field(default_factory=dict)
@@ -167,7 +164,7 @@ class Document(Struct, rename="camel"):
 
 
 def read(path: Path) -> Document:
-    """Read a file of results. Raises ValueError with what is wrong with it."""
+    """Read a file of results. Raises ValueError with its fault."""
     try:
         document = msgspec.json.decode(path.read_bytes(), type=Document)
     except OSError as error:

@@ -1,7 +1,7 @@
-"""What an event's rules cost to find beside many that cannot match it: in memory, without a server.
+"""The cost of finding an event's rules beside many that cannot match it: in memory, without a server.
 
-Each event type is new, so that its route is compiled. Both environments are measured in turns, so that
-what the machine does meanwhile concerns both.
+Each event type is new, so its route is compiled. Both environments are measured in turns, so that noise
+of the machine affects both.
 """
 
 import gc
@@ -62,7 +62,7 @@ def _router(count: int, types: int) -> tuple[Models, Router]:
 
 
 def _looked_up(models: Models, router: Router, types: int) -> float:
-    """Return the seconds that the route of a type takes that is not known."""
+    """Return the seconds for the route of a type that is not compiled yet."""
     models.put_rule(_rule("r0", "d0", ("order.*",)))  # every route is out of date
     began = time.perf_counter()
     for number in range(types):

@@ -1,6 +1,6 @@
-"""Running scenarios: `python -m bench run SCENARIO`, or `run all` for those of bench/curated.toml.
+"""The runs of scenarios: `python -m bench run SCENARIO`, or `run all` for those of bench/curated.toml.
 
-What was measured is written after each scenario, so that one who stops a long run keeps what there is.
+Results are written after each scenario, so stopping a long run keeps the finished ones.
 """
 
 import argparse
@@ -33,7 +33,8 @@ RESULTS = Path(__file__).parent / "results"  # not kept in the repository
 
 
 class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
-    """A scenario of the curated set: how often, at which other sizes, and the minutes of it all."""
+    """A scenario of the curated set: its repetitions, its other sizes, and the minutes of
+    all together."""
 
     scenario: str
     minutes: float
@@ -42,7 +43,7 @@ class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def curated() -> list[Chosen]:
-    """Return what `run all` runs. Raises ValueError when the file is wrong."""
+    """Return the scenarios of `run all`. Raises ValueError if the file is wrong."""
     raw = tomllib.loads(CURATED.read_text("utf-8"))
     try:
         return msgspec.convert(raw.get("run"), list[Chosen])
@@ -98,7 +99,7 @@ def running(
     profile: bool,
     tiny: bool = False,
 ) -> list[Run]:
-    """Run what was chosen, one after another; show and write what is there after each."""
+    """Run the chosen scenarios one after another; show and write the results after each."""
     document = Document([])
     for scenario, sizes, repeat in chosen:
         run = measured(scenario, sizes, repeat, serve=serve(scenario), profile=profile, tiny=tiny)
@@ -109,19 +110,19 @@ def running(
 
 
 class Files:
-    """Where results go; None for nowhere."""
+    """The places of the results; None for no place."""
 
     def __init__(self, json: Path | None, html: Path | None) -> None:
         self._json, self._html = json, html
 
     @classmethod
     def kept(cls) -> "Files":
-        """Return both, below `bench/results`, named by the time."""
+        """Return both places, below `bench/results`, named by the time."""
         stem = RESULTS / time.strftime("%Y%m%d-%H%M%S")
         return cls(stem.with_suffix(".json"), stem.with_suffix(".html"))
 
     def write(self, document: Document) -> None:
-        """Write a document, over what was written of it before."""
+        """Write a document over its earlier version."""
         if self._json is not None:
             write(self._json, document)
         if self._html is not None:
@@ -129,7 +130,7 @@ class Files:
             self._html.write_text(page(document), "utf-8")
 
     def tell(self) -> None:
-        """Say where they are."""
+        """Print the places."""
         for path in (self._json, self._html):
             if path is not None:
                 sys.stdout.write(f"{path}\n")
@@ -174,7 +175,7 @@ def changes(given: Iterable[str]) -> Sizes:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what the command line says. Exit code 1: a promise was broken, or it could not be measured."""
+    """Run the command line. Exit code 1: a promise was broken, or a measurement failed."""
     given, parser = _given(arguments)
     try:
         sizes = changes(given.set)
@@ -223,9 +224,11 @@ def _given(arguments: Sequence[str]) -> tuple[argparse.Namespace, argparse.Argum
     parser.add_argument(
         "--set", action="append", default=[], metavar="SIZE=N", help="another size, or name"
     )
-    parser.add_argument("--tiny", action="store_true", help="does it run? no figure counts")
+    parser.add_argument(
+        "--tiny", action="store_true", help="only check that it runs: no figure counts"
+    )
     parser.add_argument("--repeat", type=_count, metavar="N", help="measure N times")
-    parser.add_argument("--profile", action="store_true", help="say where the CPU goes, too")
+    parser.add_argument("--profile", action="store_true", help="show the split of CPU, too")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="write all that was measured there"
     )

@@ -1,12 +1,13 @@
-"""Where the knee is: rates go up, open loop, until one is not kept up with; and what comes beyond.
+"""The knee: rates rise, open loop, until the server does not keep up with one; and the behaviour beyond
+it.
 
-What is promised beyond it: as much arrives as at the knee, so that no work goes into what only waits;
-whatever is accepted arrives; what is not is told so (429, 503), and nobody waits for an answer longer
-than the line takes that is there. No server answers sooner: each client that it has not refused waits for
-those before it, connections over the accepted a second (Little's law).
+The promises beyond the knee: as much arrives as at the knee, so no work is wasted on events that only
+wait. Accepted events arrive, and refused ones get 429 or 503. No client waits longer for an answer than
+the accepted line takes. No server can answer sooner: each client waits for the clients before it,
+connections over accepted events a second (Little's law).
 
-Beyond the knee a queue grows for as long as the load lasts, and p99 is a share of that time: hundreds of
-milliseconds. So the bound that tells the two apart may be anything between them.
+Beyond the knee a queue grows for as long as the load lasts, and p99 is a share of that time: hundreds
+of milliseconds. So any bound between the two tells them apart.
 """
 
 from bench.calibration import around, drifted, floors
@@ -32,7 +33,7 @@ ANSWERS = ("202", *REFUSALS)  # what a server may say that has too much to do
 
 
 class Climb:
-    """Goes up in rates, each over a server that rests."""
+    """The climb through rates, each on a server that rests first."""
 
     def __init__(
         self, service: Service, receiver: Receiver, seconds: float, connections: int
@@ -46,7 +47,7 @@ class Climb:
         self.void = ""
 
     def warm(self, events: int) -> None:
-        """Have connections opened and what is compiled compiled, in a closed loop."""
+        """Open the connections and warm the compiled parts, in a closed loop."""
         plan = {
             "events": events,
             "connections": min(events, self._connections),
@@ -56,7 +57,7 @@ class Climb:
         work(self._service, self._receiver, plan, lambda accepted: accepted)
 
     def step(self, rate: float, connections: int = 0) -> tuple[Done, dict[str, float]]:
-        """Offer a rate; return what came of it. What cannot be begun in its time is not posted."""
+        """Offer a rate; return the result. Events that cannot begin in time are not posted."""
         self._receiver.reset()
         plan = {
             "steps": [[rate, self._seconds]],
@@ -98,8 +99,8 @@ class Climb:
         return sum(at <= until for _, _, at in self._receiver.log())
 
     def knee(self, start: float, growth: float, most: float) -> Step:
-        """Return the step of the highest rate that was kept up with, and go no higher than `most`. The
-        first rate stands for one where even that is too much."""
+        """Return the step of the highest rate that the server kept up with, at most `most`. Returns the
+        first rate if even that is too much."""
         held, failed, rate = 0.0, 0.0, start
         best: Step | None = None
         halvings = 0
@@ -121,7 +122,7 @@ class Climb:
         return best or self.steps[0]
 
     def _holds(self, rate: float) -> bool:
-        """Whether a rate is kept up with, in one of `TRIES`; only the last of them is told of."""
+        """Whether the server keeps up with a rate, in one of `TRIES`; only the last try is reported."""
         for left in reversed(range(TRIES)):
             done, figures = self.step(rate)
             if self._kept_up(figures):

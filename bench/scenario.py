@@ -1,6 +1,6 @@
-"""A scenario: a named measurement of fresh servers, with the sizes that the project's bars stand for.
+"""A scenario: a named measurement of fresh servers, with the sizes that the project's bars refer to.
 
-Where it comes from, a file that declares it or a function, makes no difference to who runs it.
+Its source, a file or a function, makes no difference to its users.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ Bars = dict[str, dict[str, float]]  # of figures: `atMost` or `atLeast` a number
 
 
 class Serve(Protocol):
-    """Starts a server with variables of its environment: another program, or one that is there."""
+    """The start of a server with variables of its environment: another program, or an existing server."""
 
     def __call__(
         self, settings: Mapping[str, str] | None = None
@@ -27,20 +27,20 @@ class Serve(Protocol):
 
 @dataclass(frozen=True)
 class Scenario:
-    """A measurement. `measured` takes sizes and how to serve (None: as it itself does), and raises
-    `Broken` when anything was lost, invented or out of order."""
+    """A measurement. `measured` takes sizes and a way to serve (None: its own), and raises `Broken` if
+    anything was lost, invented or out of order."""
 
     name: str
     about: str
     measured: Callable[[Sizes, Serve | None], Measurement]
     sizes: Sizes = field(default_factory=dict)
-    tiny: Sizes = field(default_factory=dict)  # those that tests use
+    tiny: Sizes = field(default_factory=dict)  # the sizes that tests use
     better: dict[str, str] = field(default_factory=dict)  # compared figures: `less` or `more`
     bars: Bars = field(default_factory=dict)
     minutes: float = 1.0  # that one measurement takes, floors and set-up included
 
     def with_sizes(self, changes: Mapping[str, Any], *, tiny: bool = False) -> Sizes:
-        """Return its sizes, or the tiny ones, with changes. Raises ValueError for one that it has not."""
+        """Return its sizes, or the tiny ones, with changes. Raises ValueError for an unknown size."""
         known = self.sizes | self.tiny
         if strange := sorted(changes.keys() - known.keys()):
             listed = ", ".join(known) or "none at all"
@@ -48,7 +48,7 @@ class Scenario:
         return self.sizes | (self.tiny if tiny else {}) | dict(changes)
 
     def measure(self, sizes: Sizes, serve: Serve | None = None) -> Measurement:
-        """Measure once. A broken promise is a measurement too, one that says so."""
+        """Measure once. A broken promise is a measurement too, with that verdict."""
         try:
             return self.measured(sizes, serve)
         except Broken as verdict:

@@ -1,4 +1,5 @@
-"""Makes docs/bench-results.md of `bench.results`: `python -m bench.schema_page`; a test holds it."""
+"""The generator of docs/bench-results.md from `bench.results`: `python -m bench.schema_page`; a test
+checks the page."""
 
 import sys
 from typing import Any

@@ -80,17 +80,17 @@ class Receiver:
         delay_ms: float = 0,
         fail_every: int = 0,
     ) -> None:
-        """Start counting anew, with this behaviour: `bench.receiver.behaviour` says what there is."""
+        """Reset the counts, with this behaviour: see `bench.receiver.behaviour`."""
         simple = {"latency": {"kind": "fixed", "ms": delay_ms}, "failEvery": fail_every}
         call("POST", f"{self.url}/-/reset", simple if behaviour is None else dict(behaviour))
 
     def counts(self) -> dict[str, Any]:
-        """Return how many arrived since the reset; cheap enough to be asked again and again."""
+        """Return the number of arrivals since the reset; cheap enough to ask again and again."""
         found: dict[str, Any] = call("GET", f"{self.url}/counts")
         return found
 
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
-        """Return what arrived since the reset, and latencies: of all, or of `first` to below `end`."""
+        """Return the arrivals since the reset, and latencies: of all, or of `first` to below `end`."""
         query = "&".join(
             f"{name}={value}"
             for name, value in (("first", first), ("end", end))
@@ -114,7 +114,7 @@ class Receiver:
         return [(path, number, at) for path, number, at in call("GET", f"{self.url}/log")]
 
     def wait(self, count: int, still_s: float = 30.0) -> dict[str, Any]:
-        """Wait for so many, as `wait_for` does; return what arrived."""
+        """Wait for so many arrivals, as `wait_for` does; return the number."""
         self.wait_for(count, still_s)
         return self.stats()
 
@@ -258,8 +258,8 @@ class Service:
         return int(found[0].read_text().split()[0])
 
     def cpu_s(self) -> tuple[float, float]:
-        """Return CPU seconds used so far by the server and by its database, which is its child: unless it
-        was left by a predecessor."""
+        """Return the CPU seconds used so far by the server and its child, the database. A database left
+        by a predecessor counts as well."""
         assert self.process is not None
         database = self.database_pid()
         return cpu_s(self.process.pid, but=database), cpu_s(database)

@@ -1,7 +1,7 @@
-"""Soak: half of the full rate for as long as one likes, beside receivers that fail, hang and come back.
+"""The soak: half of the full rate for any length of time, beside receivers that fail, hang and recover.
 
-What is sampled on the way must not creep: memory, descriptors, threads, tasks, latency. What PostgreSQL
-has to clean up is cleaned up, and old partitions go. In the end everything has been delivered.
+The samples must not grow: memory, descriptors, threads, tasks, latency. PostgreSQL cleans up after the
+updates, and old partitions are removed. In the end everything has been delivered.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ _SETTLED = "SELECT status, count(*)::int FROM deliveries GROUP BY 1"
 
 
 class Watched(Service):
-    """A server that tells how many tasks it has, and keeps house often."""
+    """A server that reports its number of tasks, and cleans up often."""
 
     def __init__(self) -> None:
         super().__init__(program="bench.watched")
@@ -67,7 +67,7 @@ class Watched(Service):
         self.settings |= {"BENCH_WATCH": str(self.watch), "BENCH_HOUSEKEEPING_S": "2"}
 
     def told(self) -> dict[str, float]:
-        """Return what the server has said last of itself."""
+        """Return the last report of the server."""
         with suppress(OSError):
             lines = self.watch.read_text().splitlines()
             if lines:
@@ -122,7 +122,7 @@ class Sampler(threading.Thread):
 
 
 class Flapping(threading.Thread):
-    """Has a receiver be well, fail and hang, in turns, and be well in the end."""
+    """Make a receiver healthy, failing and hanging, in turns, and healthy in the end."""
 
     def __init__(self, receiver: Receiver, whole_s: float) -> None:
         super().__init__(name="flapping")
@@ -153,7 +153,8 @@ def soak(
     flapping_percent: int,
     seconds: int = 60,
 ) -> Figures:
-    """Post `rate` events/s for so many minutes (of `seconds` each), a part of them to who flaps."""
+    """Post `rate` events/s for so many minutes (of `seconds` each), a part of them to flapping
+    receivers."""
     with Receiver() as unsteady:
         service.destination(receiver.url + "/hook", ["steady"], concurrency=64)
         for lane in ("NONE", "KEY"):
@@ -237,7 +238,7 @@ def _post(
 
 
 def _drained(service: Watched, accepted: int) -> None:
-    """Wait until nothing is unsettled, and require that all was delivered."""
+    """Wait until nothing is unsettled, and require that everything was delivered."""
     give_up = time.monotonic() + DRAIN_S
     while True:
         states = {int(row[0]): int(row[1]) for row in service.rows(_SETTLED)}
@@ -249,7 +250,7 @@ def _drained(service: Watched, accepted: int) -> None:
 
 
 def _tables(service: Watched) -> Figures:
-    """Return what the tables hold, and whether somebody cleans up after the updates."""
+    """Return the sizes of tables, and whether vacuum cleans up after the updates."""
     found = {row["name"]: row for row in service.rows(_TABLES)}
     log = {name: found[name] for name in ("events", "deliveries", "attempts") if name in found}
     return {
@@ -292,7 +293,7 @@ def _old_days(service: Watched) -> int:
 
 
 def _make_old_day(service: Watched) -> None:
-    """Have a day in the log that is over by all plans."""
+    """Make a day in the log that is past all plans' retention."""
     low, high = bounds_of(_old())
     for table in ("events", "deliveries", "attempts"):
         service.rows(_OLD.format(table=table, day=f"{_old():%Y%m%d}", low=low, high=high))
@@ -303,7 +304,7 @@ def _old() -> date:
 
 
 def _own_mb(postmaster: int) -> float:
-    """Return the memory of a database's processes, what they share counted once."""
+    """Return the memory of a database's processes, with shared memory counted once."""
     total = 0
     for pid in tree(postmaster):
         with suppress(OSError):

@@ -1,6 +1,7 @@
-"""What a declared scenario stands on: servers, a receiver, destinations with their rules.
+"""The stage of a declared scenario: servers, a receiver, destinations with their rules.
 
-Each group has event types of its own, named by scenario and group, so that scenarios can share a server.
+Each group has event types of its own, named by scenario and group, so that scenarios can share a
+server.
 """
 
 from contextlib import ExitStack
@@ -16,8 +17,8 @@ from bench.resting import recorded, resting
 from bench.scenario import Serve
 from bench.service import Receiver, Service
 
-# Rows that are there from the start are of the last hour: they lie in the partition that is written to,
-# next to what is written. Spread over a month, a run would meet a thirtieth of them.
+# Rows from the start are of the last hour: they lie in the partition that is written to. Spread over a
+# month, a run would touch a thirtieth of them.
 FILL_DAYS = 1 / 24
 FIRST_ENVIRONMENT = 1  # of the first workspace, which is that of the server's key
 ASKED_ONE_BY_ONE = 20  # destinations; of more, whether anything at all is on its way is asked
@@ -56,7 +57,8 @@ class Stage:
             self._stack.close()
 
     def _bury(self) -> None:
-        """Let go of what is due to the dead: another scenario may be measured on the same server."""
+        """Drop the deliveries to dead destinations: another scenario can be measured on the same
+        server."""
         dead = {group.name for group in self._declared.groups if group.dead}
         for (number, name), ids in self._ids.items():
             for each in ids if name in dead else ():
@@ -114,7 +116,7 @@ class Stage:
         return f"{self._stem(group)}.0"
 
     def path(self, group: str) -> str:
-        """Return what the paths of a group's destinations begin with."""
+        """Return the prefix of the paths of a group's destinations."""
         return f"/{self._name}/{group}/"
 
     def _address(self, group: Group, number: int) -> str:
@@ -129,7 +131,7 @@ class Stage:
         return self._services[variant.fill]
 
     def behave(self, receivers: list[Receivers]) -> None:
-        """Have the receiver count anew, and behave like this."""
+        """Reset the receiver's counts, and set its behaviour."""
         whole: dict[str, Any] = {}
         paths: dict[str, Any] = {}
         for each in receivers:
@@ -141,7 +143,7 @@ class Stage:
         self.receiver.reset({**whole, "paths": paths})
 
     def plan(self, variant: Variant) -> dict[str, Any]:
-        """Return what the load generator is told of a variant, but for where events begin."""
+        """Return the generator's plan of a variant, without the number of its first event."""
         load = variant.load
         group = self._declared.group(load.to)
         plan: dict[str, Any] = {
@@ -166,7 +168,8 @@ class Stage:
         return plan
 
     def recorded(self, variant: Variant) -> bool:
-        """Return whether all that a variant was posted is recorded, but for what is due to the dead."""
+        """Return whether all events of a variant are recorded, without deliveries to dead
+        destinations."""
         service, load = self.service(variant), variant.load
         living = [group for group in self._declared.takers(load.to) if not group.dead]
         for group in living:

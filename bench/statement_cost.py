@@ -1,7 +1,7 @@
-"""What accept and settle cost by themselves: a process that runs groups of them on a database of its own.
+"""The cost of accept and settle by themselves: a process that runs groups of them on its own database.
 
-It takes a JSON line for each measurement and answers with one. It is run by its path, so that the engine
-and the store that it drives are those of whatever tree PYTHONPATH names.
+It takes a JSON line for each measurement and answers with one. It is started by its path, so that the
+engine and the store come from the tree that PYTHONPATH names.
 """
 
 import json
@@ -104,9 +104,10 @@ class Statements:
     async def measure(
         self, size: int, groups: int, fan_out: int = 1, destinations: int = 0
     ) -> dict[str, Any]:
-        """Accept and settle so many groups of so many deliveries; return what a delivery cost.
+        """Accept and settle so many groups of so many deliveries; return the cost of a delivery.
 
-        With `destinations` each delivery goes to the next of so many, which are in several environments.
+        With `destinations` each delivery goes to the next of so many, which are in several
+        environments.
         """
         if destinations > len(self._many):
             self._many = [self._identity.other() for _ in range(destinations)]
@@ -162,7 +163,7 @@ class Statements:
         return Event(self._identity.event(), environment, "bench.event", now_ms, PAYLOAD % number)
 
     def _whole(self, events: list[Event], deliveries: list[Delivery], now_ms: int) -> IntakeGroup:
-        """Return the group, with the destinations that had nothing before it."""
+        """Return the group, with the destinations that were idle before it."""
         new = {each.destination: each.event.environment for each in deliveries}
         dirty = [
             DirtyDestination(environment, each, shard_of(each))

@@ -33,7 +33,7 @@ _UNITS = {
 
 
 def bars(conditions: Iterable[str]) -> Bars:
-    """Return bars that are missed where a condition is met. Raises ValueError for what is none."""
+    """Return bars that are missed if a condition is met. Raises ValueError for an invalid condition."""
     found: Bars = {}
     for text in conditions:
         read = _CONDITION.fullmatch(text)

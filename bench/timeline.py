@@ -1,8 +1,8 @@
-"""How a run went: samples of what arrived, of CPU, memory, descriptors and queues, twice a second.
+"""The course of a run: samples of arrivals, CPU, memory, descriptors and queues, twice a second.
 
-It looks from outside, at /proc and at the receiver, and takes nothing of the server; queues are there
-where the server is one that tells their depths by itself (`bench.profiling`). How much was accepted is
-known only in the end, from the generator.
+It looks from outside, at /proc and at the receiver, and takes nothing from the server. Queues are
+included if the server reports their depths (`bench.profiling`). The number of accepted events is known
+only at the end, from the generator.
 """
 
 import threading
@@ -28,7 +28,7 @@ class Timeline:
 
     @contextmanager
     def watching(self, service: Service, receiver: Receiver) -> Iterator[None]:
-        """Sample for as long as the block runs, counting on from what was watched before."""
+        """Sample for as long as the block runs, continuing the counts of earlier blocks."""
         over = threading.Event()
         thread = threading.Thread(
             target=self._sample, args=(service, receiver, over), name="timeline", daemon=True

@@ -1,7 +1,8 @@
-"""`angarium` whose process its own account may look into, to measure it: `python -m bench.traceable`.
+"""A variant of `angarium` whose process its own account can inspect, to measure it: `python -m
+bench.traceable`.
 
-A server forbids that (`api/core_dumps.py`), and then only root could count its descriptors
-or reset the peak of its memory. Nothing else is different.
+A server forbids that (`api/core_dumps.py`), and then only root could count its descriptors or reset the
+peak of its memory. Nothing else is different.
 """
 
 

@@ -1,4 +1,5 @@
-"""What spans cost the server: one of a hundred requests is traced, over a server without traces."""
+"""The server's cost of spans: one of a hundred requests is traced, compared with a server without
+traces."""
 
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ SHARE = 0.01
 
 
 class _Collector(BaseHTTPRequestHandler):
-    """Takes whatever comes, and counts the requests."""
+    """A server that accepts everything, and counts the requests."""
 
     protocol_version = "HTTP/1.1"
     requests = 0
@@ -33,7 +34,7 @@ class _Collector(BaseHTTPRequestHandler):
 
 @contextmanager
 def collecting() -> Iterator[str]:
-    """Give the address of a collector, which works in a thread of this process."""
+    """Provide the address of a collector, which works in a thread of this process."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Collector)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))

@@ -1,5 +1,5 @@
-"""Transform scripts: what a transformed delivery costs over a plain one, and what others notice of
-scripts that do their worst.
+"""Transform scripts: the cost of a transformed delivery over a plain one, and the effect of hostile
+scripts on others.
 """
 
 import subprocess

@@ -36,7 +36,7 @@ class Profiling(Protocol):
 
 @dataclass(frozen=True)
 class Done:
-    """What one piece of work came to."""
+    """The result of one piece of work."""
 
     sent: Figures
     stats: Figures

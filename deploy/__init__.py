@@ -1,1 +1,1 @@
-"""How the server gets to other machines: the wheel's build step, image, compose file, chart, unit."""
+"""The deployment: the wheel's build step, image, compose file, chart, and systemd unit."""

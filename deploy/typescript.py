@@ -1,4 +1,4 @@
-"""`python -m deploy.typescript FOLDER`: the TypeScript client as a package for npm. It needs npm."""
+"""The package of the TypeScript client for npm: `python -m deploy.typescript FOLDER`. It needs npm."""
 
 import shutil
 import subprocess

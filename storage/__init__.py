@@ -1,1 +1,1 @@
-"""PostgreSQL: the only package that knows asyncio and SQL."""
+"""The access to PostgreSQL: the only package that knows asyncio and SQL."""

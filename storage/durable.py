@@ -1,4 +1,4 @@
-"""What is to outlive a loss of power: a file's content, and the names in a folder."""
+"""Durable writes: the content of a file, and the names in a folder, survive a loss of power."""
 
 import os
 from pathlib import Path

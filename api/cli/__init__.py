@@ -108,7 +108,7 @@ class Program(click.Group):
                 formatter.write_dl([(name, entry.short_help) for name, entry in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands that begin so, without importing them, and options."""
+        """Return the commands that begin with a prefix, without importing them, and options."""
         found = [
             CompletionItem(name, help=entry.short_help)
             for name, entry in COMMANDS.items()
@@ -117,7 +117,7 @@ class Program(click.Group):
         return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; what goes wrong is said in words."""
+        """Run a command; report errors in words."""
         try:
             return super().invoke(ctx)
         except BaseException as error:

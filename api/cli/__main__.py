@@ -1,4 +1,4 @@
-"""`python -m api.cli`, for where the console command is not installed."""
+"""The entry of `python -m api.cli`, for machines without the console command."""
 
 from api.cli import main
 from api.core_dumps import forbid_core_dumps

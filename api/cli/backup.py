@@ -16,7 +16,7 @@ from storage.embedded.server import attached
 from storage.encryption.key_file import given_keys
 
 REDRAW_S = 0.2  # on a terminal
-LINE_S = 10.0  # elsewhere, within one step: enough for a log to show that it goes on
+LINE_S = 10.0  # elsewhere, within one step: often enough that a log shows progress
 _CLEAR = "\r\x1b[K"
 
 
@@ -41,7 +41,7 @@ class ByteSteps:
             click.echo(_CLEAR, err=True, nl=False)
 
     def show(self, step: str, done: int, total: int) -> None:
-        """Show that `step` has done so many bytes of `total`, 0 where nobody knows."""
+        """Show that `step` has done so many bytes of `total`; 0 if the total is not known."""
         now = time.monotonic()
         wait_s = REDRAW_S if self._terminal else LINE_S
         if step == self._step and now - self._shown_at < wait_s:

@@ -1,4 +1,4 @@
-"""`angarium console`: a link that signs in at the console, made on the server's machine."""
+"""`angarium console`: a link that signs in to the console, made on the server's machine."""
 
 from typing import Any
 from uuid import UUID

@@ -1,6 +1,6 @@
-"""The database of some settings for a command beside the server: workspaces and keys, for a moment.
+"""Short access to the database of some settings, for a command beside the server: workspaces and keys.
 
-It works while a server runs on the same data, and starts the embedded database itself when none does.
+It works while a server runs on the same data. If no server runs, it starts the embedded database.
 """
 
 import time
@@ -61,9 +61,10 @@ async def database(settings: Settings) -> AsyncIterator[str]:
 
 
 async def bring_up_to_date(bridge: Bridge) -> None:
-    """Wait until the database is of this version. Raises Trouble where it has none of our tables: the
-    address is likely wrong, and a server's first start makes them. One of an older version is left to its
-    server's next start: its present server may be running, and would meet tables that it does not know.
+    """Wait until the database has this version. Raises Trouble if it has none of our tables: the
+    address is likely wrong, since a server's first start makes them. Raises Trouble too for an older
+    version: its server may be running, and does not know the new tables. That server's next start
+    upgrades it.
     """
     ledger = await bridge.pool.fetch_value("SELECT to_regclass('schema_migrations') IS NOT NULL")
     if not ledger:
@@ -78,7 +79,11 @@ async def bring_up_to_date(bridge: Bridge) -> None:
         if applied == wanted:
             return
         if applied > wanted:
-            raise Trouble("the database is newer than this program: use the server's version of it")
+            raise Trouble(
+                "the database is newer than this program: use the program version that the server has"
+            )
         if time.monotonic() > deadline:
-            raise Trouble("the database is of an older version: start the server once, it upgrades")
+            raise Trouble(
+                "the database is of an older version: start the server once, and it upgrades the database"
+            )
         await trio.sleep(0.1)

@@ -1,8 +1,8 @@
-"""What the commands fail with, in words for people, and the exit codes that scripts rely on.
+"""The errors of commands, in words for people, and the exit codes that scripts rely on.
 
-0 done; 1 it failed, or what was promised was not so; 2 wrong usage or settings; 3 the server or its
-database cannot be reached, or has no room now; 4 not found; 5 not allowed; 130 interrupted by Ctrl-C.
-Nothing is imported to judge an error: what raised it has been.
+0 done; 1 failed, or a promise was broken; 2 wrong usage or settings; 3 the server or its database
+cannot be reached, or has no room now; 4 not found; 5 not allowed; 130 interrupted by Ctrl-C. Judging an
+error imports nothing: the module that raised it is already loaded.
 """
 
 import os
@@ -26,12 +26,12 @@ _INSTALLED = __name__.removesuffix("api.cli.errors")
 
 
 class Trouble(click.ClickException):
-    """An error for people: what is wrong, and what to do about it."""
+    """An error for people: what is wrong, and what to do."""
 
     exit_code = FAILED
 
     def format_message(self) -> str:
-        """Return the message as a terminal may show it: strangers' words can be in it."""
+        """Return the message as a terminal can show it: it can hold words of strangers."""
         return printable_lines(self.message)
 
 
@@ -48,7 +48,7 @@ class UnreachableTrouble(Trouble):
 
 
 class NotFoundTrouble(Trouble):
-    """What was named is unknown here."""
+    """The named object is not known here."""
 
     exit_code = NOT_FOUND
 
@@ -60,7 +60,7 @@ class NotAllowedTrouble(Trouble):
 
 
 def explain(error: BaseException) -> NoReturn:
-    """Raise what a person should see of an error; what nobody foresaw is raised as it is."""
+    """Raise the error that a person should see; an unforeseen error is raised unchanged."""
     cause: Any = _telling_cause(error)
     if isinstance(cause, (click.ClickException, click.exceptions.Exit, click.Abort)):
         raise cause
@@ -95,14 +95,14 @@ def explain(error: BaseException) -> NoReturn:
 
 
 def refusal_text(error: Any) -> str:
-    """Return what the server refused, in one line, with the request's id for its operator."""
+    """Return a refusal of the server in one line, with the request's id for its operator."""
     line = printable(" ".join(str(error).split()))
     request = f"; request {error.request_id}" if error.request_id else ""
     return f"the server refused: {line}{request}"
 
 
 def trouble_of(status: int) -> type[Trouble]:
-    """Return what a status of the API is to whoever runs a command."""
+    """Return the meaning of an API status for the user of a command."""
     if status == 404:
         return NotFoundTrouble
     if status in (401, 403):
@@ -111,7 +111,7 @@ def trouble_of(status: int) -> type[Trouble]:
 
 
 def settings_trouble(error: Any) -> str:
-    """Return what is wrong with the settings, one line each, by both of its names."""
+    """Return the faults of the settings, one line each, with both names of the setting."""
     from engine.settings import PREFIX
 
     lines = []
@@ -137,9 +137,10 @@ def _name(kind: type) -> str:
 
 
 def _telling_cause(error: BaseException) -> BaseException:
-    """Return the one error that a group comes to, as task nurseries make them.
+    """Return the one error to report of a group, as task nurseries raise them.
 
-    Where several tasks failed of one database, whoever knows more than that it is away says why.
+    If several tasks failed because of one database, prefer an error that knows more than that it is
+    away.
     """
     causes = list(_leaves(error))
     if len(causes) > 1 and not all(_is(each, "engine.ports.StoreError") for each in causes):
@@ -156,6 +157,6 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _let_go_of_output() -> None:
-    """Send what is still buffered nowhere, or the interpreter complains of the pipe at its end."""
+    """Discard what is still buffered: the interpreter would complain about the closed pipe at its end."""
     with suppress(OSError, ValueError):  # no file behind it, as in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Why a server ended, for an operator: the one reason inside what was raised, and its exit code."""
+"""The reason why a server ended, for an operator: found inside the raised errors, with its exit code."""
 
 from api.door.tls import CertificateError
 from engine.actors.supervisor import GivenUpError
@@ -16,7 +16,7 @@ EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
 
 
 class ListenError(Exception):
-    """The address to listen on cannot be had. `setting` is the one that names it."""
+    """The server cannot listen on the address. `setting` is the setting that names the address."""
 
     def __init__(self, setting: str, address: str, error: OSError) -> None:
         reason = error.strerror or str(error)
@@ -44,9 +44,9 @@ _CODES: dict[type[Exception], int] = {  # the first that fits counts
 
 
 def known_failure(error: Exception) -> tuple[BaseException, int] | None:
-    """Return what an operator must know of a failure, with the exit code for it.
+    """Return the operator's message for a failure, with its exit code.
 
-    None for what can only be a fault of ours, whose traceback is wanted.
+    None for a fault that can only be ours: its traceback is wanted.
     """
     cause = _cause(error)
     for kind, code in _CODES.items():
@@ -56,7 +56,7 @@ def known_failure(error: Exception) -> tuple[BaseException, int] | None:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the reason for which a part was given up, where that is not a fault of ours."""
+    """Return the reason why a part was given up, unless the reason is a fault of ours."""
     error = alone(error)
     if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
         return error.__cause__
@@ -64,7 +64,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 def alone(error: BaseException) -> BaseException:
-    """Return what is inside groups of one."""
+    """Return the error inside groups of one error."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -1,4 +1,5 @@
-"""`angarium listen PORT`: a receiver that prints and verifies what comes, for trying things out."""
+"""`angarium listen PORT`: a receiver that prints and verifies incoming webhooks, for trying
+things out."""
 
 import json
 import signal
@@ -32,14 +33,14 @@ RETRIES = [1, 5, 30]
 
 
 class Borrowed(NamedTuple):
-    """A borrowed destination and what verifies its requests."""
+    """A borrowed destination, and the key that verifies its requests."""
 
     id: str
     secret: str
 
 
 def borrow(open_client: Callable[[], "Client"], url: str, patterns: Sequence[str]) -> Borrowed:
-    """Make a destination for these event types. Raises AngariumError; then nothing is left."""
+    """Make a destination for these event types. Raises AngariumError, and leaves nothing behind then."""
     from angarium import AngariumError
 
     with open_client() as client:
@@ -56,7 +57,7 @@ def borrow(open_client: Callable[[], "Client"], url: str, patterns: Sequence[str
 
 
 def give_back(open_client: Callable[[], "Client"], borrowed: Borrowed) -> None:
-    """Archive it, which deletes its rule. Raises AngariumError."""
+    """Archive the destination, which deletes its rule. Raises AngariumError."""
     with open_client() as client:
         client.destinations.archive(borrowed.id)
 
@@ -84,7 +85,7 @@ Angarium sends to this machine only when ANGARIUM_EGRESS_ALLOW names its network
 
 @dataclass(slots=True)
 class LocalListener:
-    """What the receiver was told to do, and how many webhooks it has had."""
+    """The options of the receiver, and the number of webhooks it has had."""
 
     secrets: tuple[str, ...] = ()
     secret_file: Path | None = None
@@ -109,7 +110,7 @@ class LocalListener:
         return ReceiverReply(status, b'{"received":true}' if status < 300 else b"", self.delay_s)
 
     def judge(self, request: ReceivedRequest) -> tuple[str, bool]:
-        """Return what to say of a request's signature, and whether to accept it."""
+        """Return the verdict on a request's signature, and whether to accept the request."""
         secrets = list(self.secrets)
         if self.secret_file is not None and self.secret_file.exists():
             secrets += self.secret_file.read_text().split()
@@ -124,7 +125,7 @@ class LocalListener:
         return "signature verified", True
 
     def lines(self, request: ReceivedRequest, verdict: str, status: int) -> list[str]:
-        """Return what is printed of one request."""
+        """Return the text printed for one request."""
         headers = request.headers
         message_id = headers.get("webhook-id", "-")
         again = " (seen before)" if message_id in self.seen else ""
@@ -214,7 +215,7 @@ async def _run_borrowing(
     patterns: Sequence[str],
     open_client: Callable[[], "Client"],
 ) -> None:
-    """Receive until a signal, by a destination that is there for as long."""
+    """Receive until a signal, by a destination that exists for that time."""
     sockets = await _listen(host, port)
     url = address or f"http://{host}:{port_of(sockets)}/"
     with trio.open_signal_receiver(*SIGNALS) as signals, trio.CancelScope() as everything:

@@ -51,7 +51,7 @@ def command() -> None:
 
 @dataclass
 class _Work:
-    """What the commands work on."""
+    """The key store and database that the commands work on."""
 
     connection: Connection
     box: SecretBox
@@ -164,7 +164,7 @@ async def _shown(work: _Work) -> list[dict[str, Any]]:
 
 
 def _entries(workspaces: Sequence[str], old: bytes, new: bytes) -> list[AuditEntry]:
-    """Return what the audit log of every workspace says of a rotation: ids, no keys."""
+    """Return the audit log's text on a rotation, for every workspace: ids, no keys."""
     auditor = Auditor(Identity())
     changes = {"key": {"from": old.hex(), "to": new.hex()}}
     return [

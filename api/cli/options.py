@@ -26,7 +26,7 @@ def settings_flags(*names: str) -> Callable[[Command], Command]:
 
 
 def settings_from(flags: dict[str, Any]) -> Settings:
-    """Return the settings of the environment and of flags, which win. Raises ValidationError."""
+    """Return the settings from the environment and from flags; a flag wins. Raises ValidationError."""
     known = {name: value for name, value in flags.items() if name in Settings.model_fields}
     return Settings.from_environment(os.environ, **known)
 
@@ -57,7 +57,7 @@ def _refused(_: click.Context, __: click.Parameter, value: str | None) -> None:
 
 
 def _without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse a database's address that holds a password, for the same reason."""
+    """Refuse a database address that holds a password, for the same reason."""
     if value is not None and _has_password(value):
         raise SettingsTrouble(
             "--database-url holds a password, and the list of processes shows arguments to everybody."
@@ -68,7 +68,7 @@ def _without_password(_: click.Context, __: click.Parameter, value: str | None) 
 
 
 def _proxy_without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse a proxy's address that holds a password, for the same reason."""
+    """Refuse a proxy address that holds a password, for the same reason."""
     if value is not None and _has_password(value):
         raise SettingsTrouble(
             "--egress-proxy holds a password, and the list of processes shows arguments to everybody."
@@ -100,7 +100,7 @@ _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
 
 
 def default_text(name: str) -> str:
-    """Return a setting's default as people write it."""
+    """Return a setting's default in the form that people write."""
     default = Settings.model_fields[name].default
     if default is None or default == ():
         return "default: none"

@@ -1,6 +1,7 @@
-"""Text of strangers, made harmless for a terminal: nothing that moves its cursor or turns its writing.
+"""Output of strangers' text to a terminal, made harmless: nothing moves the cursor or turns the
+writing.
 
-What commands say goes out by `say`. Only what lays out tables and shows progress writes by itself.
+Commands print through `say`. Only tables and progress displays write by themselves.
 """
 
 import json
@@ -15,30 +16,30 @@ _UNSHOWN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud
 
 
 def printable(text: str) -> str:
-    """Return text with what is not for printing escaped."""
+    """Return text with its unprintable characters escaped."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def printable_lines(text: str) -> str:
-    """Return text of several lines with what is not for printing escaped."""
+    """Return text of several lines with its unprintable characters escaped."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def say(text: str, *, err: bool = False, mark: str = "") -> None:
-    """Print lines on standard output, or on standard error; `mark`, which stands before, is ours."""
+    """Print lines on standard output, or on standard error. `mark` is our own text in front of them."""
     click.echo(mark + printable_lines(text), err=err)
 
 
 def say_whole(text: str) -> None:
-    """Print a document of a stranger's: byte for byte where a program reads it."""
+    """Print a stranger's document, byte for byte if a program reads it."""
     if sys.stdout.isatty():
         text = printable_lines(text.replace("\t", "    "))
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
 def json_text(document: Any, *, indent: bool = False) -> str:
-    """Return JSON, in one line or laid out; what is not for printing is escaped, as JSON may."""
+    """Return JSON, in one line or laid out, with its unprintable characters escaped as JSON allows."""
     text = json.dumps(document, ensure_ascii=False, indent=2 if indent else None)
     return _UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

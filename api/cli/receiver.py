@@ -1,6 +1,6 @@
-"""A small webhook receiver for `listen` and `demo`: HTTP/1.1 with keep-alive, for this machine's use.
+"""A small webhook receiver for `listen` and `demo`: HTTP/1.1 with keep-alive, for use on this machine.
 
-It frames requests with httptools, hands each to a function and writes its answer. Nothing is kept.
+It frames requests with httptools, hands each to a function and writes the answer. It keeps nothing.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +18,7 @@ READ_BYTES = 65_536
 
 @dataclass(slots=True)
 class ReceivedRequest:
-    """One request, whole. Header names are lower-case."""
+    """One complete request. Header names are in lower case."""
 
     method: str = ""
     target: str = ""
@@ -28,7 +28,7 @@ class ReceivedRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReceiverReply:
-    """What is answered, after a while if one is set."""
+    """An answer, sent after a delay if one is set."""
 
     status: int = 200
     body: bytes = b""
@@ -44,7 +44,7 @@ async def listen(host: str, port: int) -> list[trio.SocketListener]:
 
 
 def port_of(listeners: Sequence[trio.SocketListener]) -> int:
-    """Return the port that a receiver really has."""
+    """Return the port that a receiver has bound."""
     return int(listeners[0].socket.getsockname()[1])
 
 

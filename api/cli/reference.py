@@ -27,7 +27,7 @@ def reference() -> str:
 
 
 def page() -> str:
-    """Return docs/cli.md as it has to be: its text, and the list of today."""
+    """Return the text that docs/cli.md must have: its own beginning, and the list of all commands."""
     head, mark, _ = PAGE.read_text("utf-8").partition(MARK)
     return head + (mark or MARK) + reference()
 

@@ -1,4 +1,4 @@
-"""`angarium restore`: a backup becomes the data folder of a server."""
+"""`angarium restore`: make a server's data folder from a backup."""
 
 from pathlib import Path
 from typing import Any

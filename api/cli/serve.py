@@ -48,7 +48,7 @@ def command(**flags: Any) -> None:
 
 
 def warn_of_unknown(environment: Mapping[str, str]) -> None:
-    """Log each variable that looks like a setting and is none."""
+    """Log each variable that looks like a setting but is none."""
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     for name in sorted(environment):
         own = name.removeprefix(PREFIX)

@@ -10,13 +10,13 @@ Resolve = Callable[[click.Context, list[str]], Any]
 
 
 def did_you_mean(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
-    """Return a question that names what is closest to a word, empty if nothing is so much alike."""
+    """Return a question that names the closest word, empty if no word is close."""
     close = get_close_matches(word, list(known), 1, likeness)
     return f" Did you mean {close[0]}?" if close else ""
 
 
 def suggesting(resolve: Resolve, known: Iterable[str]) -> Resolve:
-    """Return a way to find a command whose error names the commands that are close."""
+    """Return a command look-up whose error names the closest commands."""
 
     def find(ctx: click.Context, args: list[str]) -> Any:
         try:
@@ -28,12 +28,12 @@ def suggesting(resolve: Resolve, known: Iterable[str]) -> Resolve:
 
 
 class CommandGroup(click.Group):
-    """A group of commands that suggests what a misspelt one could be."""
+    """A group of commands that suggests the closest name for a misspelt one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is asked for. Raises UsageError that names what is close to it."""
+        """Return the command by its name. Raises UsageError that names the closest names."""
         found: tuple[str | None, click.Command | None, list[str]] = suggesting(
             super().resolve_command, self.commands
         )(ctx, args)

@@ -1,4 +1,4 @@
-"""`angarium version`: what runs here, for a report of a problem."""
+"""`angarium version`: the versions of the program and its parts, for a report of a problem."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version

@@ -1,4 +1,5 @@
-"""A server's welcome on standard output: keys once, its address, and what to type next."""
+"""A server's welcome on standard output: the keys at the first start, its address, and the next
+commands."""
 
 import shlex
 import shutil
@@ -24,8 +25,8 @@ def server_url(settings: Settings) -> str:
 def welcome(
     settings: Settings, port: int, first_keys: Sequence[NewKey], code: str | None = None
 ) -> str:
-    """Return the text for a server that listens on `port`, none where another one has the connections;
-    with its first keys at its first start. `code` signs in at the console."""
+    """Return the text for a server that listens on `port`, or without an address if another process has
+    the connections. It shows the first keys at the first start. `code` signs in to the console."""
     bind = f"{settings.bind.rpartition(':')[0]}:{port}"
     url = server_url(settings.model_copy(update={"bind": bind}))
     lines = []
@@ -51,12 +52,12 @@ def welcome(
 
 
 def login_link(url: str, code: str) -> str:
-    """Return the address that signs in at the console. A fragment is in no request and no log."""
+    """Return the address that signs in to the console. A fragment is in no request and no log."""
     return f"{url}/console#code={code}"
 
 
 def _program() -> str:
-    """Return what to type for this very program: its name where that finds it, else its path."""
+    """Return the command that starts this program: its name if the PATH finds it, else its path."""
     called = Path(sys.argv[0])
     found = shutil.which("angarium")
     known = found is not None and Path(found).resolve() == called.resolve()
@@ -64,7 +65,7 @@ def _program() -> str:
 
 
 def _elsewhere(settings: Settings, bind: str) -> list[str]:
-    """Return the flags by which a command finds this server, where the defaults would not do."""
+    """Return the flags with which a command finds this server, if the defaults do not."""
     usual = Settings.model_fields
     flags = []
     if bind != usual["bind"].default:

@@ -1,6 +1,6 @@
-"""The composition root: builds the server, lists what is supervised, and ends it in order.
+"""The composition root: builds the server, lists the supervised tasks, and ends the server in order.
 
-The one place that knows every part. It wires and decides nothing.
+It is the one place that knows every part. It wires and decides nothing.
 """
 
 import sys
@@ -37,11 +37,11 @@ from storage.encryption.secretbox import SecretBox
 from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
 
-FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
-OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
-DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the very least
-ANSWER_S = 1.0  # of the shortest grace time: what a database that is well needs to answer
-TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
+FLUSH_S = 3.0  # part of the grace time, kept for making past decisions durable
+OWN_EVENTS_S = 0.5  # the least part of that for the service's own events
+DATABASE_STOP_S = 1.0  # the least time that the embedded database has to end in order
+ANSWER_S = 1.0  # of the shortest grace time: the time that a healthy database needs to answer
+TWICE_S = 0.5  # two signals within this time are one: a terminal and a wrapper both pass it on
 
 log = structlog.get_logger("angarium")
 
@@ -66,7 +66,8 @@ class Server(ControlParts):
         listens: bool = True,
         worker: WorkerNode | None = None,
     ) -> None:
-        """`listens`: at its address; else another server has the connections (`api.asgi`)."""
+        """`listens`: the server listens at its address; otherwise another server has the connections
+        (`api.asgi`)."""
         super().__init__(settings, bridge, box, embedded, self._address, worker)
         self.clock.tell(self._clock_stepped)
         self.stopping = False
@@ -83,7 +84,7 @@ class Server(ControlParts):
     # --- its life
 
     async def prepare(self) -> None:
-        """Bring the database up to date and take it over; given up when it is to stop."""
+        """Bring the database up to date and take it over; give up when the server is to stop."""
         with self._preparing:
             async with self.bridge.pool.connection() as other:
                 await require_sessions(self.upkeep, other)
@@ -132,12 +133,12 @@ class Server(ControlParts):
         return await self.commands.run(lambda: self.keys.bootstrap(scopes))
 
     async def _login_code(self) -> str | None:
-        """Return a code for the console, for the strongest key; None where nobody sits at a terminal."""
+        """Return a console code for the strongest key; None if standard output is no terminal."""
         key = await self.keys.strongest() if sys.stdout.isatty() else None
         return None if key is None else self.console.code(key.id, self.clock.now())
 
     def children(self) -> list[Child]:
-        """The supervision tree: everything that runs, in the order of its start."""
+        """The supervision tree: all supervised tasks, in the order of their start."""
         return [
             child("loop watch", self.watch.run, restarts=ALWAYS),
             child("clock", self.clock.run, restarts=ALWAYS),
@@ -224,7 +225,7 @@ class Server(ControlParts):
             everything.cancel()
 
     async def _cut_in_time(self) -> None:
-        """Let nobody wait for the database past the grace time: what reads would, for a minute."""
+        """Bound every wait for the database by the grace time: a read would wait up to a minute."""
         own_s = 0.0 if self.embedded is None else 2 * DATABASE_STOP_S
         await trio.sleep(max(ANSWER_S, self.settings.shutdown_grace - own_s))
         self.bridge.cut()
@@ -234,7 +235,7 @@ class Server(ControlParts):
     # --- small children
 
     def _upkeep(self) -> list[Child]:
-        """Return what one process does for the whole database."""
+        """Return the tasks that one process runs for the whole database."""
         if self.part.number != 0:
             return []
         return [child("summaries", self.summarising.run, restarts=ALWAYS)]
@@ -274,7 +275,7 @@ class Server(ControlParts):
             await keep_running(self.embedded)
 
     def unready(self) -> list[str]:
-        """Return why no work can be taken now; nothing when all is well."""
+        """Return the reasons why the server cannot take work now; none if it can."""
         reasons = []
         if self.stopping:
             reasons.append("the server is stopping")

@@ -1,4 +1,4 @@
-"""The files' side of the composition: where their bytes are, and how they get to receivers."""
+"""The files' side of the composition: the store of their bytes, and their way to receivers."""
 
 from collections.abc import Callable
 
@@ -18,14 +18,17 @@ from storage.files.rows import PostgresFiles, PostgresUnfetched
 from storage.files.spool import DiskSpool
 
 FOLDER = "files"  # below the data folder
-INCOMING = "incoming"  # in there, beside a folder for each environment, whose names are numbers
-# What another process had under way when this one took over is judged by the second look only: it may
-# write for as long as its own grace time, and would leave what this one has just removed.
+INCOMING = (
+    "incoming"  # in that folder, beside a folder for each environment, whose names are numbers
+)
+# Files that another process had under way at a takeover are judged at the second look only. That
+# process can write until its own grace time is over, and would leave behind files that were just
+# removed.
 SECOND_LOOK_S = 60.0
 
 
 class Filing:
-    """Everything of a process that files need."""
+    """The parts of a process that files need."""
 
     def __init__(self, base: Foundation, box: SecretBox) -> None:
         settings = base.settings
@@ -40,7 +43,7 @@ class Filing:
         self.alone = True  # whether no other process was alive when this one took over
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Have a spool, clear what dead processes left in theirs, and remove content without a file."""
+        """Make the spool, clear the spools of dead processes, and remove content without a file."""
         try:
             await self.spool.open()
         finally:
@@ -53,7 +56,8 @@ class Filing:
 
 
 class Carrying:
-    """What deliveries and ingestion need of files; made of the foundation and of where files are."""
+    """The parts of files that deliveries and ingestion need, made from the foundation and the file
+    store."""
 
     def __init__(
         self,
@@ -84,12 +88,13 @@ class Carrying:
         self.attaching = Attaching(filing.depot, filing.store, base.identity)
 
     def portal(self, workspace: str) -> str:
-        """Return the address of the portal of a workspace's customers: the operator's, else this
-        server's own."""
+        """Return the address of the customer portal of a workspace: the operator's, else
+        this server's."""
         return self._settings.portal_url or f"{self._origin()}/portal/{workspace}"
 
     def _origin(self) -> str:
-        """Where receivers and browsers find this server: as it was told, else where it listens."""
+        """Return the address where receivers and browsers find this server: the setting's, else the one
+        it listens on."""
         settings = self._settings
         if settings.public_url is not None:
             return settings.public_url.rstrip("/")

@@ -1,4 +1,5 @@
-"""The configuring side of the composition: commands, read models, keys, and what keeps them current."""
+"""The configuring side of the composition: commands, read models, keys, and the tasks that
+update them."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -45,7 +46,7 @@ log = structlog.get_logger("angarium.storage")
 
 
 class Keyring:
-    """Owner of the box of a server, and of what is derived from it."""
+    """The owner of a server's secret box, and of the keys derived from it."""
 
     def __init__(
         self,
@@ -70,8 +71,8 @@ class Keyring:
         return self._box.ids
 
     async def refresh(self) -> None:
-        """Take the keys as they are now, and tell the database. Raises StoreError. Keys that cannot be
-        read change nothing: what is here opens what it did."""
+        """Read the present keys, and record them in the database. Raises StoreError. If the keys cannot
+        be read, the present ones stay."""
         base, box = self._base, self._box
         try:
             if await trio.to_thread.run_sync(box.reread, limiter=self._limit):
@@ -89,13 +90,13 @@ class Keyring:
         self.changed = trio.Event()
 
     async def reload(self) -> None:
-        """Read everything anew: what was written meanwhile may be sealed with a new key."""
+        """Read the whole configuration again: values written meanwhile can be sealed with a new key."""
         await self.refresh()
         await self._loader.load()
 
 
 class ControlParts(DeliveryParts):
-    """A process's configuration: commands, read models, keys, and what keeps them current."""
+    """A process's configuration: commands, read models, keys, and the tasks that update them."""
 
     def __init__(
         self,
@@ -141,12 +142,12 @@ class ControlParts(DeliveryParts):
         )
 
     def _configure(self, destination: Destination) -> None:
-        """Tell the actor of a destination, where this worker has it."""
+        """Inform the actor of a destination, if this worker has it."""
         if self.part.has(destination.workspace):
             self.directory.configure(destination)
 
     async def _disable_gone(self, gone: Destination, quiet: bool, overdue: bool) -> None:
-        """Disable a destination, however long the database is away."""
+        """Disable a destination, however long the database is unreachable."""
         while True:
             try:
                 await self.destinations.disable_gone(gone, quiet=quiet, overdue=overdue)
@@ -191,7 +192,7 @@ def routing_of(
 
 
 async def _sweep(base: Foundation, rules: RuleCommands) -> None:
-    """Remove the rules that archived destinations still have: a server was killed before it did."""
+    """Remove the rules of archived destinations: a server was killed before it removed them."""
     with suppress(StoreAwayError, Refusal):
         for number, destination in await base.tables.rules.left_behind(SWEPT):
             environment = base.models.environments.get(number)

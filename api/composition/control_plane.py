@@ -1,4 +1,4 @@
-"""The control plane's side of the composition: what its routes call, made of the server's parts."""
+"""The control plane's side of the composition: the services that its routes call."""
 
 from collections.abc import Callable
 
@@ -52,7 +52,7 @@ def services_of(
     uploads: Uploads,
     unready: Callable[[], list[str]],
 ) -> Services:
-    """Return everything that the routes call."""
+    """Return the services that the routes call."""
     models, tables, now = server.models, server.tables, server.clock.now
     pages = server.bridge.make_pool(LOG, LOG_READERS)
     searchers = server.bridge.make_pool(SEARCH, SEARCHERS)

@@ -61,7 +61,7 @@ class Sharing:
 
 
 class DeliveryParts(Foundation):
-    """A process's way from an event to its receivers, and what is recorded of it."""
+    """A process's path from an event to its receivers, and the record of it."""
 
     def __init__(
         self,
@@ -74,8 +74,8 @@ class DeliveryParts(Foundation):
         gone: Callable[[Destination, bool, bool], Awaitable[None]],
         address: Callable[[], tuple[str, int]],
     ) -> None:
-        """`gone` is run when a destination is to be disabled; see `Directory`. `address` is where the
-        server listens."""
+        """`gone` runs when a destination must be disabled; see `Directory`. `address` is the server's
+        own."""
         super().__init__(settings, bridge, box, embedded, worker)
         now = self.clock.now
         self.filing = Filing(self, box)
@@ -151,7 +151,7 @@ class DeliveryParts(Foundation):
         )
 
     def _own_destination(self, identifier: str) -> Destination | None:
-        """Return a destination of this worker's part: no other one gets an actor here."""
+        """Return a destination of this worker's part: other destinations get no actor here."""
         found = self.models.destinations.get(identifier)
         return found if found is not None and self.part.has(found.workspace) else None
 

@@ -23,19 +23,19 @@ from storage.intake.store import PostgresClaims
 
 
 def make_pages() -> None:
-    """Make the pages before anybody asks for them, once. They take 150 ms of CPU: on the loop or in a
-    thread, the first caller's request would hold up every tenant."""
+    """Make the pages once, before the first request for them. That takes 150 ms of CPU: on the loop or
+    in a thread, the first request would hold up every tenant."""
     docs_html()
     web_files()
 
 
 async def pages_made() -> None:
-    """Make the pages, as a task: beside a start of the embedded PostgreSQL they cost no time."""
+    """Make the pages, as a task: during a start of the embedded PostgreSQL they cost no extra time."""
     make_pages()
 
 
 def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: bool) -> FrontDoor:
-    """Return the door of a server; `unready` says why no work can be taken."""
+    """Return the door of a server; `unready` returns the reasons why the server cannot take work."""
     make_pages()
     settings, models, now = server.settings, server.models, server.clock.now
     admission = AdmissionControl(

@@ -1,8 +1,8 @@
-"""The foundation of a server: the first stage of its making.
+"""The foundation of a server: the first stage of its construction.
 
 A server is made in stages: Foundation, DeliveryParts, ControlParts, Server. Each stage is a class that
-extends the one before. A part takes the stage that it needs as its type, and mypy refuses what a later
-stage makes.
+extends the stage before. A part takes the stage that it needs as its type, so mypy refuses a use of a
+later stage.
 """
 
 import socket
@@ -52,7 +52,7 @@ log = structlog.get_logger("angarium")
 
 
 class WorkerNode(Struct, frozen=True):
-    """What a parent gives to one of its servers: a name, and sockets that listen already."""
+    """The things that a parent gives to one of its servers: a name, and sockets that listen already."""
 
     name: str
     listeners: Sequence[socket.socket]
@@ -62,7 +62,7 @@ class WorkerNode(Struct, frozen=True):
 
 
 class Foundation:
-    """The parts of a process that events, deliveries and configuration stand on. Made within trio."""
+    """The parts of a process below events, deliveries and configuration. Made within trio."""
 
     def __init__(
         self,
@@ -116,5 +116,5 @@ class Foundation:
 
 
 def report(error: Exception) -> None:
-    """Log what a socket's or timer's work raised."""
+    """Log an error raised by the work of a socket or a timer."""
     log.error("a socket's or timer's work broke", exc_info=error)

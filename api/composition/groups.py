@@ -1,8 +1,8 @@
-"""The groups of the supervision tree: what is started anew when a child breaks, and why.
+"""The groups of the supervision tree: the tasks restarted together when one fails, and the reasons.
 
-A child whose state falls between two owners must not be started anew alone. Its queue, claim or read
-model is then kept outside of its task, or the process ends: the store holds every promise, and the next
-process reads it.
+A child whose state is lost with it must not be restarted alone. Its queue, claim or read model is kept
+outside of its task. Otherwise the process ends: the store holds every promise, and the next process
+reads it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -58,7 +58,7 @@ def child(
     restart: Restart = Restart.PERMANENT,
     restarts: int = 5,
 ) -> Child:
-    """Return a child with its group. Raises KeyError where nobody has said why it belongs there."""
+    """Return a child with its group. Raises KeyError for a child without a reason in this table."""
     why = _PROCESS.get(name)
     if why is not None:
         return Child(name=name, run=run, group=Group.PROCESS, why=why, restart=restart)

@@ -1,6 +1,6 @@
-"""The listener for operations: how the process does, at an address of its own, served by Hypercorn.
+"""The listener for operations: the state of the process at an address of its own, served by Hypercorn.
 
-It shares nothing with the door, so that it answers while the door is full. It changes nothing.
+It shares nothing with the door, so it answers while the door is full. It changes nothing.
 """
 
 from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ log = structlog.get_logger("angarium")
 async def operate(
     server: "Server", task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
 ) -> None:
-    """Serve the address for operations until cancelled; return at once where there is none."""
+    """Serve the address for operations until cancelled; return at once if no address is set."""
     bind = server.settings.operations_bind
     task_status.started()
     if bind is None:

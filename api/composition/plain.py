@@ -1,4 +1,4 @@
-"""The Quart application with the engine in its lifespan, for a server that is not ours (`api.asgi`)."""
+"""The Quart application with the engine in its lifespan, for a server of another project (`api.asgi`)."""
 
 import os
 from collections.abc import Awaitable, Callable

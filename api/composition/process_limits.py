@@ -1,4 +1,4 @@
-"""Limits of a server's own process: a garbage collector that takes short looks."""
+"""The limits of a server's own process: a garbage collector whose passes are short."""
 
 import gc
 
@@ -18,7 +18,7 @@ TIMES_ELDERS = 1_000
 
 
 def collect_in_small_lots() -> None:
-    """Have all that is there by now never looked at again, and what comes in small lots."""
+    """Freeze all present objects for the collector, and let it collect later ones in small lots."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG, TIMES_YOUNG, TIMES_ELDERS)

@@ -1,4 +1,4 @@
-"""Runs a server in this process, from its settings to its exit code."""
+"""The run of a server in this process, from its settings to its exit code."""
 
 import os
 import signal
@@ -86,8 +86,8 @@ def _serve_worker(settings: Settings, box: SecretBox, worker: WorkerNode) -> int
 
 
 def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
-    """Return the exit code of `run`; `lost` where another server has taken the database over. An error
-    that operators can mend is logged in words."""
+    """Return the exit code of `run`; `lost` if another server has taken the database over. An error
+    that operators can correct is logged in words."""
     try:
         return run()
     except Exception as error:
@@ -100,7 +100,7 @@ def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
 
 
 def secret_box(settings: Settings) -> SecretBox:
-    """Return what encrypts secrets at rest, with the keys that the settings name."""
+    """Return the secret box, with the keys that the settings name."""
     return open_secret_box(
         settings.master_key,
         settings.data_dir,
@@ -110,8 +110,8 @@ def secret_box(settings: Settings) -> SecretBox:
 
 
 def read_declared(settings: Settings) -> None:
-    """Read what the operator declares beside the settings, as the server will: one that cannot start for
-    a slip in there makes no data folder, no key and no database before it says so."""
+    """Read the operator's files beside the settings, as the server will. A mistake in them stops the
+    start before it makes a data folder, a key or a database."""
     plans_of(settings)
     catalog_of(settings)
     shared_context(settings.egress_ca)
@@ -127,8 +127,8 @@ def read_declared(settings: Settings) -> None:
 
 
 def see_that_addresses_are_free(settings: Settings, but: str = "") -> None:
-    """Raise ListenError where another program has an address that the server is to listen on, `but` for
-    that of one setting."""
+    """Raise ListenError if another program has an address that the server will listen on, `but` for the
+    address of one setting."""
     for setting, (host, port) in settings.listening.items():
         if setting == but:
             continue
@@ -202,7 +202,7 @@ async def _renew_at_hang_up(certificate: Certificate | None) -> None:
 
 
 async def _started(embedded: EmbeddedServer, signals: AsyncIterator[int]) -> str | None:
-    """Start the embedded database and return its URL; None where a signal said that it is to end."""
+    """Start the embedded database and return its URL; None if a signal has asked for the end."""
 
     async def give_up() -> None:
         await anext(signals)

@@ -1,6 +1,6 @@
-"""The standby: a server while another one has the database.
+"""The standby: a server that waits while another server has the database.
 
-It relays its clients' connections, observes the other nodes, and takes over in its turn.
+It relays its clients' connections, observes the other nodes, and takes over when it is next.
 """
 
 import socket
@@ -30,7 +30,7 @@ log = structlog.get_logger("angarium")
 
 
 class Standby:
-    """This server among others on one database. Where `peer_bind` is not set, none of this runs."""
+    """This server among others on one database. Unused if `peer_bind` is not set."""
 
     def __init__(self, server: "Server", box: SecretBox) -> None:
         self._server = server
@@ -40,7 +40,7 @@ class Standby:
         self._active: str | None = ""  # as of the last look; "" before the first one
 
     async def wait_turn(self) -> Takeover:
-        """Relay connections until this server has taken the database over; the door goes on with them."""
+        """Relay connections until this server has taken the database over; then the door serves them."""
         server = self._server
         listeners = self._opened()
         async with trio.open_nursery() as nursery:
@@ -54,7 +54,7 @@ class Standby:
         return taken
 
     async def _look(self) -> Takeover | None:
-        """Beat, and take over where it is this server's turn."""
+        """Send heartbeats, and take over when this server is next."""
         server = self._server
         active = await server.membership.stand_by()
         liveness = server.membership.liveness
@@ -85,7 +85,7 @@ class Standby:
         await accept_links(host_and_port(bind), self._keys, self._server.door.adopt, task_status)
 
     async def leave(self) -> None:
-        """Let another server have the database at once."""
+        """Release the database for another server at once."""
         try:
             with trio.move_on_after(LEAVE_S):
                 await self._server.membership.leave()

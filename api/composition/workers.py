@@ -53,7 +53,7 @@ RunWorker = Callable[[Settings, WorkerNode], int]
 
 
 class _Worker:
-    """One worker's place. `pid` None: it does not run, and starts at `due`."""
+    """One worker's slot. `pid` None: the worker does not run, and starts at `due`."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -129,7 +129,7 @@ class Workers:
         return self._code
 
     def _start_database(self) -> bool:
-        """Start the embedded database; return False where a signal came first."""
+        """Start the embedded database; return False if a signal came first."""
         if self._embedded is None:
             return True
         try:
@@ -152,8 +152,8 @@ class Workers:
             raise ListenError("bind", settings.bind, error) from error
 
     def _migrated(self, wake: socket.socket) -> int:
-        """Bring the database up to date; return the exit code. Workers that all tried to would be in each
-        other's way."""
+        """Bring the database up to date; return the exit code. Workers that all tried would hinder each
+        other."""
         settings = self._settings.model_copy(update={"database_url": self._url})
         pid = self._fork("parent", settings, lambda: self._migrate(settings))
         while True:
@@ -213,7 +213,7 @@ class Workers:
             self._start(worker, now)
 
     def _feel(self, worker: _Worker, passed_s: float) -> None:
-        """Kill a worker that stands still. Only time that the parent has observed counts."""
+        """Kill a worker that hangs. Only time that the parent has observed counts."""
         (pulse,) = PULSE.unpack_from(self._pulses, PULSE.size * (worker.number - 1))
         if worker.pid is None or pulse != worker.pulse:
             worker.pulse, worker.silent_s = pulse, 0.0
@@ -312,7 +312,7 @@ class Workers:
 
 
 def _become_worker(parent: int) -> None:
-    """Drop what is the parent's, and end when it ends."""
+    """Close the parent's sockets and files, and end when the parent ends."""
     signal.set_wakeup_fd(-1)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_DFL)

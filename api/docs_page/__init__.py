@@ -1,4 +1,4 @@
-"""The OpenAPI document as one page of HTML: no scripts, nothing from elsewhere, everything escaped."""
+"""The OpenAPI document as one page of HTML: no scripts, nothing from other sites, everything escaped."""
 
 from html import escape
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pieces of HTML and their style: what comes in is escaped, and nothing but these pieces goes out."""
+"""Pieces of HTML and their style: they escape their input, and the page consists of them alone."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def prose(text: str) -> str:
-    """Return a description, of which paragraphs, lists and code are all the Markdown there is."""
+    """Return a description as HTML: paragraphs, lists and code are the only Markdown supported."""
     parts = []
     for block in text.strip().split("\n\n"):
         if block.startswith("- "):
@@ -20,7 +20,7 @@ def prose(text: str) -> str:
 
 
 def inline(text: str) -> str:
-    """Return a line of text, with what stands between backticks as code."""
+    """Return a line of text, with the words between backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
@@ -35,7 +35,7 @@ def block(text: str) -> str:
 
 
 def pretty(value: Any) -> str:
-    """Return JSON to be read."""
+    """Return JSON laid out for people."""
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 

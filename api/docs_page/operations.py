@@ -1,4 +1,4 @@
-"""One operation on the page: what it takes, what it answers, and how to call it with curl."""
+"""One operation on the page: its parameters, its answers, and a call with curl."""
 
 import json
 from html import escape
@@ -9,7 +9,7 @@ from api.docs_page.shapes import about, fields, kind
 
 
 class OperationsView:
-    """Shows the operations of one document."""
+    """The display of a document's operations."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         self._document = document
@@ -19,7 +19,7 @@ class OperationsView:
         return f"{_headline(operation)}{self.call(method, path, operation)}</article>"
 
     def call(self, method: str, path: str, operation: dict[str, Any]) -> str:
-        """Return what an operation takes and answers, and an example, without its headline."""
+        """Return an operation's parameters, answers and example, without the headline."""
         return (
             f"{_line(method, path)}"
             f"{prose(operation.get('description', ''))}"
@@ -95,7 +95,7 @@ class OperationsView:
 
 
 def curl(method: str, path: str, operation: dict[str, Any]) -> str:
-    """Return an example of a call, to be pasted into a shell."""
+    """Return an example call, ready to paste into a shell."""
     target = path
     for each in operation.get("parameters", ()):
         if each["in"] == "path":

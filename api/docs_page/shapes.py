@@ -23,7 +23,7 @@ _LONGEST_PATTERN = 60  # characters; a longer one is for programs
 
 
 def kind(schema: dict[str, Any]) -> str:
-    """Return what a value may be, as HTML: a link to its shape, or its type with its bounds."""
+    """Return the possible values as HTML: a link to a shape, or a type with its bounds."""
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#shape-{name}">{name}</a>'
@@ -47,8 +47,8 @@ def _bounded(text: str, schema: dict[str, Any]) -> str:
 
 
 def fields(schema: dict[str, Any], *, needed: bool) -> str:
-    """Return an object's fields as a table; `needed`: say which a caller must give, else which an answer
-    may lack."""
+    """Return an object's fields as a table. `needed`: mark the fields that a caller must give;
+    otherwise mark those that an answer can lack."""
     required = schema.get("required", ())
     rows = []
     for name, property_ in schema.get("properties", {}).items():
@@ -98,7 +98,8 @@ def shape(schema: dict[str, Any], *, needed: bool) -> str:
 
 
 def with_words(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with lists of words where they are used: a reader need not look them up."""
+    """Return the document with lists of words put in where they are used: a reader need not look them
+    up."""
     found = document["components"]["schemas"]
 
     def inlined(node: Any) -> Any:

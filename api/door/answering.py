@@ -1,7 +1,6 @@
-"""How a request ends on an HTTP/1.1 connection: the answer, and what becomes of the connection then.
+"""The end of a request on an HTTP/1.1 connection: the answer, and the connection's next state.
 
-What decides is whether the rest of the request can be read, in which case the connection goes on.
-Nothing here awaits.
+The connection goes on if the rest of the request can be read. Nothing here awaits.
 """
 
 from typing import Protocol
@@ -20,7 +19,7 @@ from api.heads import Heads, Told
 from api.ingestion import Admitted, Ingestion
 from engine.model.errors import Refusal
 
-# What a connection is doing. Constants and not an Enum, whose members cost thrice as much to name.
+# The state of a connection. Constants instead of an Enum: its members cost three times as much to name.
 HEAD = "head"  # waiting for a head, or in the middle of one
 RECEIVING = "receiving"  # reading an ingestion body
 DECIDING = "deciding"  # the body is with Ingest
@@ -34,7 +33,7 @@ NOTHING = memoryview(b"")
 
 
 class Door(Owner, Protocol):
-    """What a connection needs of the door."""
+    """The calls that a connection makes to the door."""
 
     ingestion: Ingestion
     heads: Heads | None
@@ -107,15 +106,15 @@ class Answering(Channel):
             self._pieces = bytearray()
 
     def invite(self) -> None:
-        """Say 100 Continue to a client that waits for it, once."""
+        """Send 100 Continue to a client that waits for it, once."""
         if not self._invited and not self.closed:
             self._invited = True
             if self._body is not None and not self._body.complete:
                 self._write(CONTINUE)
 
     def may_keep(self) -> bool:
-        """Whether the connection can go on after an answer given now: not when more of the request
-        is to come than is worth reading, or it is unknown whether it comes at all."""
+        """Whether the connection can go on after an answer given now. It cannot if too much of the
+        request is still to come, or if it is unknown whether the rest will come."""
         if not self._keep or self._door.closing:
             return False
         body = self._body
@@ -131,7 +130,7 @@ class Answering(Channel):
         self._answer_refusal(refusal, allowance)
 
     def _pass_over(self) -> bool:
-        """Drop what has come of a body that nobody wants; False where it is malformed."""
+        """Drop the bytes of an unwanted body; return False if it is malformed."""
         body = self._body
         if body is not None and self._buffer:
             data, self._buffer = self._buffer, b""
@@ -142,7 +141,7 @@ class Answering(Channel):
         return True
 
     def _tell(self, head: Head, told: Told) -> None:
-        """Answer what the door itself answers in the application's stead, as that would."""
+        """Answer in the application's stead, in the same form."""
         self._keep = self._pass_over() and self.may_keep()
         headers = told.headers
         if head.origin is not None:
@@ -160,7 +159,7 @@ class Answering(Channel):
         self._write_on(data)
 
     def _write_on(self, data: bytes = b"") -> None:
-        """Write on, a slice at a time: what the client does not take yet is not copied."""
+        """Write on, a slice at a time: bytes that the client does not take yet are not copied."""
         while True:
             piece = bytes(self._left[:PAGE_SLICE_BYTES])
             self._left = self._left[len(piece) :]
@@ -176,7 +175,7 @@ class Answering(Channel):
         self._refuse_connection(Refusal("invalid_request", str(error)))
 
     def _refuse_connection(self, refusal: Refusal) -> None:
-        """Answer what is no whole request, and close."""
+        """Answer bytes that are no whole request, and close."""
         self._request_id = request_id_of(None)
         self._give_back()
         self._keep = False
@@ -205,7 +204,7 @@ class Answering(Channel):
             self._next()
 
     def _next(self) -> None:
-        """An answer has left: go on with what the connection is for."""
+        """An answer has left: continue with the connection's next task."""
         self._admitted = None
         body, self._body = self._body, None
         if not self._keep or self._door.closing:
@@ -238,8 +237,8 @@ class Answering(Channel):
             self._next()
 
     def linger(self) -> None:
-        """Half-close, and wait a moment for the client to close: closing with bytes unread would
-        reset the connection, and the answer be lost on the way."""
+        """Half-close, and wait a moment for the client to close: closing with unread bytes would reset
+        the connection and lose the answer."""
         if self._transport.ended:
             self.close()
             return
@@ -250,5 +249,5 @@ class Answering(Channel):
         self._read_on(True)
 
     def turn_away(self, refusal: Refusal) -> None:
-        """Answer a connection that there is no room for, before it has said anything."""
+        """Answer a connection for which there is no room, before it has sent anything."""
         self._refuse_connection(refusal)

@@ -1,4 +1,4 @@
-"""The ASGI scope of a passed request, and the application's lifespan."""
+"""The ASGI scope of a request passed to the application, and the application's lifespan."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -37,7 +37,7 @@ def scope_of(
 
 
 class Lifespan:
-    """Runs an application's lifespan, where it has one."""
+    """The lifespan of an application, if it has one."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -47,8 +47,8 @@ class Lifespan:
         self._failure: str | None = None
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Start the application, report that, and serve it until `stop`. Raises RuntimeError when
-        it reports that its start failed."""
+        """Start the application, report that, and serve it until `stop`. Raises RuntimeError if the
+        application reports a failed start."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._serve)
             self._inbox_send.send_nowait({"type": "lifespan.startup"})

@@ -1,7 +1,7 @@
-"""Bodies of HTTP/1.1 requests, decoded from what arrives: by length, or in chunks.
+"""Bodies of HTTP/1.1 requests, decoded from arriving bytes: by length, or in chunks.
 
-A decoder is fed bytes and returns what of them is body; what lies behind its end is in `rest`.
-Extensions and trailers are bounded and discarded. Nothing here does I/O.
+A decoder takes bytes and returns those of the body; the bytes behind its end are in `rest`. Extensions
+and trailers are bounded and discarded. Nothing here does I/O.
 """
 
 import re
@@ -41,7 +41,7 @@ class LengthBody:
 
 
 class ChunkedBody:
-    """A body in chunks. `more`: there is work left in `rest`, feed it (with what came since)."""
+    """A body in chunks. `more`: `rest` still holds work, so feed it again (with newer bytes)."""
 
     __slots__ = ("_extensions", "_left", "_trailers", "complete", "missing", "more", "rest")
 
@@ -55,7 +55,7 @@ class ChunkedBody:
         self._trailers = -1  # bytes of trailers seen; -1 before the last chunk
 
     def feed(self, data: bytes) -> bytes:
-        """Return what of `data` (and of `rest`, which was kept) is body. Raises MalformedError."""
+        """Return the body's bytes among `data` and the kept `rest`. Raises MalformedError."""
         data = self.rest + data if self.rest else data
         pieces: list[bytes] = []
         at, end = 0, len(data)

@@ -21,7 +21,7 @@ Address = tuple[str, int]
 
 
 class Owner(Protocol):
-    """Who keeps the channels: the door."""
+    """The keeper of the channels: the door."""
 
     reactor: Reactor
     timers: Timers
@@ -89,13 +89,14 @@ class Channel:
 
     @property
     def idle_until(self) -> float | None:
-        """Where no request is under way the deadline that it has, earliest for the longest idle."""
+        """The deadline of an idle connection, earliest for the longest idle. None while a request is
+        under way."""
         raise NotImplementedError
 
     # --- the reactor's side
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Serve the socket: first what waits to be written, then one read."""
+        """Serve the socket: first the waiting writes, then one read."""
         try:
             if writable and not self._serve_write():
                 return
@@ -105,7 +106,7 @@ class Channel:
             self.close()
 
     def abort(self, error: BaseException | None) -> None:
-        """Close at once: the peer is gone, or serving it raised."""
+        """Close at once: the peer is gone, or serving it raised an error."""
         self.close()
 
     def _serve_write(self) -> bool:
@@ -135,13 +136,14 @@ class Channel:
     # --- the protocol's side
 
     def _read_on(self, wanted: bool) -> None:
-        """Read, or stop reading. Stopping costs nothing until bytes come in fact."""
+        """Read, or stop reading. Stopping costs nothing until bytes really arrive."""
         self._reading = wanted
         if wanted:
             self._watch()
 
     def _write(self, data: bytes) -> bool:
-        """Send; True when all has left, else `_flushed` comes later or the write deadline does."""
+        """Send. Returns True if everything has left; otherwise `_flushed` or the write deadline
+        follows."""
         try:
             if self._transport.write(data):
                 return True
@@ -153,7 +155,7 @@ class Channel:
         return False
 
     def _again(self) -> None:
-        """Have `_flushed` called with the next pass: there is work left, and others wait too."""
+        """Call `_flushed` with the next pass: there is work left, and other channels wait too."""
         self._recall = True
         self._watch()
 
@@ -178,12 +180,12 @@ class Channel:
 
     @property
     def known(self) -> bool:
-        """Whether the last request was of a caller who is entitled to something."""
+        """Whether the caller of the last request was known."""
         return self.priority == KNOWN
 
     def _know(self, known: bool) -> None:
-        """Note whether the caller of a request is entitled to something: its connection is served with
-        those of known callers then, else among strangers."""
+        """Note whether the caller of a request is known: the connection is then served with those of
+        known callers, otherwise among strangers."""
         priority = KNOWN if known else STRANGER
         if priority != self.priority:
             self.priority = priority
@@ -222,7 +224,7 @@ class Channel:
     # --- the end
 
     def close(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close at once, even in the middle of a request."""
         if self.closed:
             return
         self.closed = True

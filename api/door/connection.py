@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection: requests one at a time, in order, each framed here and answered once.
 
-Ingestion is answered on the spot; anything else is passed to the application as an `Exchange`. While
-a request is being answered nothing is read. Nothing here awaits.
+Ingestion is answered here; every other request is passed to the application as an `Exchange`. Nothing
+is read while a request is being answered. Nothing here awaits.
 """
 
 from api.admission import AdmissionRefusal
@@ -37,8 +37,8 @@ REMEMBERED_HEAD = 2048  # bytes; what clients of ours send is a quarter of it
 
 
 def _begun(data: bytes) -> bytes:
-    """Return `data` without the empty lines before a request, which are to be ignored (RFC 9112, 2.2): as
-    many as there are, since how many come at once is the network's choice."""
+    """Return `data` without the empty lines before a request, which must be ignored (RFC 9112, 2.2).
+    All are dropped: how many arrive together is the network's choice."""
     at = 2
     while data.startswith(b"\r\n", at):
         at += 2
@@ -56,11 +56,12 @@ class ClientConnection(Passing):
 
     @property
     def idle_until(self) -> float | None:
-        """Where no request is under way the deadline that it has, earliest for the longest idle."""
+        """The deadline of an idle connection, earliest for the longest idle. None while a request is
+        under way."""
         return self._due if self._state is HEAD and not self._buffer else None
 
     def wind_up(self) -> None:
-        """The server stops: close now if no request is under way, else after the answer."""
+        """Stop: close now if no request is under way, otherwise after the answer."""
         if self.idle_until is not None:
             self.close()
 
@@ -150,9 +151,10 @@ class ClientConnection(Passing):
         self._begin(head)
 
     def _is_like_last(self, head: Head, raw: bytes) -> bool:
-        """Whether `raw` is the last head again but for the length of its body, which `head` then has.
+        """Whether `raw` is the last head again except for the body's length, which is then set in
+        `head`.
 
-        Of ingestion alone: an application may still be reading the fields of a head that it got.
+        Ingestion only: an application can still be reading the fields of an earlier head.
         """
         before = self._before
         length = None if before is None else length_of_like(self._last_raw, raw)
@@ -172,7 +174,7 @@ class ClientConnection(Passing):
         self._scanned = 0 if data == b"\r" else len(data)
 
     def _is_http2(self, data: bytes) -> bool:
-        """Whether the connection speaks HTTP/2, or may turn out to; then `data` is taken care of."""
+        """Whether the connection speaks HTTP/2, or can turn out to; then `data` is handled here."""
         if self._transport.alpn == "h2" or data.startswith(PREFACE):
             self._door.serve_http2(self.hand_over(), self.address, data)
             return True
@@ -219,7 +221,7 @@ class ClientConnection(Passing):
     # --- bodies of ingestion
 
     def _take_whole(self, admitted: Admitted, length: int) -> None:
-        """The body came with its head, as most do."""
+        """Serve a body that came with its head, as most do."""
         if not self._ingestion.bodies.draw(admitted.workspace, length):
             self._body = LengthBody(length)
             self._refuse(no_room(), admitted.allowance)

@@ -1,7 +1,7 @@
-"""The requests of a door whose workspaces belong to other workers: which ones they are, and their relay.
+"""The relay of requests whose workspaces belong to other workers: their recognition and their way.
 
-A request is relayed as HTTP/1.1 over a link to the worker that has the workspace, whose door judges and
-answers it. A link that a request came by is never relayed on.
+A request is relayed as HTTP/1.1 over a link to the worker that has the workspace. That worker's door
+judges and answers it. A request that came over a link is never relayed again.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -42,8 +42,8 @@ class Elsewhere:
         catch_up: Callable[[], Awaitable[None]],
         places: int = 1_000,
     ) -> None:
-        """`catch_up` waits until this worker has all that is written by now. `places`: requests that are
-        relayed at a time; each has a descriptor here and one there."""
+        """`catch_up` waits until this worker has everything written so far. `places`: requests relayed
+        at a time; each takes a descriptor on both sides."""
         self._places = trio.CapacityLimiter(places)
         self._part = part
         self._lookup = lookup
@@ -55,7 +55,7 @@ class Elsewhere:
         self.relayed = 0  # requests
 
     def part_of(self, fields: Mapping[bytes, bytes]) -> int | None:
-        """Return the part that a request belongs to, UNKNOWN, or None where it is answered here."""
+        """Return the part that a request belongs to, UNKNOWN, or None if this worker answers it."""
         authorization = fields.get(b"authorization")
         if authorization is None:
             return None
@@ -66,7 +66,7 @@ class Elsewhere:
         return None if number == self._part.number else number
 
     async def decide(self, fields: Mapping[bytes, bytes]) -> int | None:
-        """Return the part of a request whose credential was unknown, None where it stays unknown."""
+        """Return the part of a request whose credential was unknown, None if it stays unknown."""
         if self._strangers.available_tokens:
             async with self._strangers:
                 with trio.move_on_after(CATCH_UP_S):
@@ -77,8 +77,8 @@ class Elsewhere:
     async def relay(
         self, part: int, exchange: Exchange, client: Address, receive: Receive, send: Send
     ) -> None:
-        """Have another worker answer a request. While that worker cannot be reached the answer is 503; if
-        the link breaks before the answer, nobody knows what became of the request: 500."""
+        """Let another worker answer a request. If that worker cannot be reached the answer is 503. If
+        the link breaks before the answer, the result is unknown: 500."""
         self.relayed += 1
         with trio.move_on_after(LINK_S) as waiting:
             await self._places.acquire_on_behalf_of(exchange)
@@ -152,7 +152,7 @@ class Elsewhere:
 
 
 class _Reply:
-    """The answer that is being received, by the parser's callbacks."""
+    """The answer being received, by the parser's callbacks."""
 
     def __init__(self, silent: bool) -> None:
         self.status = 0
@@ -187,7 +187,7 @@ class _Reply:
 
 
 async def _answer(link: trio.SocketStream, reply: _Reply, exchange: Exchange, send: Send) -> None:
-    """Pass the answer on to the client as it comes."""
+    """Pass the answer on to the client as it arrives."""
     started = False
     while not reply.complete:
         data = await link.receive_some(PIECE)
@@ -213,7 +213,7 @@ async def _answer(link: trio.SocketStream, reply: _Reply, exchange: Exchange, se
 async def _converse(
     link: trio.SocketStream, reply: _Reply, exchange: Exchange, receive: Receive, send: Send
 ) -> bool:
-    """Send the request and pass the answer on; return whether all of the request was sent."""
+    """Send the request and pass the answer on; return whether the whole request was sent."""
     head = exchange.head
     data = _head_of(head, exchange.request_id)
     if head.chunked or head.length:
@@ -237,7 +237,7 @@ async def _stream(
     send: Send,
     data: bytes,
 ) -> bool:
-    """Do the same with a body that is still coming: its answer can come before its end."""
+    """Relay a request whose body is still arriving: its answer can come before the body's end."""
     sent, broken = False, None
 
     async def send_on() -> None:
@@ -266,7 +266,8 @@ async def _stream(
 
 
 def _head_of(head: Head, request_id: str) -> bytes:
-    """Return a request's head as it goes over a link. The client was invited to send here already."""
+    """Return a request's head in the form for a link. The client has already been told to send its
+    body."""
     target = head.path + (b"?" + head.query if head.query else b"")
     lines = [b"%b %b HTTP/1.1" % (head.method, target)]
     dropped = {*HOP_BY_HOP, b"expect", b"x-request-id", b"content-length"}
@@ -282,7 +283,7 @@ def _head_of(head: Head, request_id: str) -> bytes:
 
 
 def _framed(head: Head, data: bytes, *, last: bool) -> bytes:
-    """Return a part of a body as it goes over a link."""
+    """Return a part of a body in the form for a link."""
     if not head.chunked:
         return data
     chunk = b"%x\r\n%b\r\n" % (len(data), data) if data else b""

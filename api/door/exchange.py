@@ -1,7 +1,8 @@
-"""One request that the application answers: where its connection and its task meet.
+"""One request that the application answers: the meeting point of its connection and its task.
 
-The connection side never awaits; `receive` and `send` are the ASGI side. What is held between them is
-bounded: the connection reads once for each `receive`, and `send` waits until what it wrote has left.
+The connection's side never awaits; `receive` and `send` are the ASGI side. The bytes held between the
+two are bounded: the connection reads once for each `receive`, and `send` waits until its bytes have
+left.
 """
 
 from collections.abc import Mapping
@@ -46,7 +47,7 @@ HOP_BY_HOP = frozenset(
 
 
 class Side(Protocol):
-    """What an exchange asks of its connection."""
+    """The calls that an exchange makes to its connection."""
 
     def invite(self) -> None:
         """Say 100 Continue if the client waits for it."""
@@ -61,10 +62,10 @@ class Side(Protocol):
         """Whether the connection can be kept after an answer that begins now."""
 
     def cors(self, head: Head, status: int, own: Headers) -> Headers:
-        """Return what a browser must be told with an answer that has the headers `own`."""
+        """Return the CORS headers for an answer that has the headers `own`."""
 
     def write_answer(self, data: bytes) -> bool:
-        """Write; False when `flushed` is to be waited for."""
+        """Write; False if the caller must wait for `flushed`."""
 
     def exchanged(self, exchange: "Exchange", whole: bool) -> None:
         """The exchange is over."""
@@ -109,7 +110,7 @@ class Exchange:
         self._start: Mapping[str, Any] | None = None
         self._complete = False  # the answer is whole
         self._chunked = False
-        self._silent = False  # the answer has no body, whatever the application says
+        self._silent = False  # the answer has no body, whatever the application sends
         self._left: int | None = None  # of Content-Length
 
     # --- the connection's side
@@ -126,7 +127,7 @@ class Exchange:
         self._wake()
 
     def flushed(self) -> None:
-        """What was written has left."""
+        """The written bytes have left."""
         if self._flush is not None:
             self._flush.set()
             self._flush = None
@@ -140,13 +141,13 @@ class Exchange:
             self._scope.cancel()  # the other worker learns of it by the end of the link
 
     def refuse(self, refusal: Refusal) -> None:
-        """Have the connection say that the application does not answer."""
+        """Let the connection answer that the application does not."""
         if not self._gone:
             self._side.exchange_refused(self, refusal)
 
     @property
     def gone(self) -> bool:
-        """Whether nobody reads the answer any more."""
+        """Whether no client will read the answer."""
         return self._gone
 
     def _leave_place(self) -> None:
@@ -165,7 +166,8 @@ class Exchange:
     # --- the application's side
 
     async def run(self, app: Any, scope: Message) -> Exception | None:
-        """Have `app` answer, and tell the connection. Returns what the application raised."""
+        """Run `app` for the answer, and inform the connection. Returns the application's
+        error, if any."""
         failure: Exception | None = None
         try:
             with self._scope:
@@ -187,7 +189,7 @@ class Exchange:
         return failure
 
     async def receive(self) -> Message:
-        """See ASGI: the next part of the body, or the client's leaving."""
+        """The next part of the body, or the client's leaving; see ASGI."""
         self._side.invite()
         while True:
             if self._gone or self._complete:
@@ -211,12 +213,12 @@ class Exchange:
             await news.wait()
 
     def stream(self) -> None:
-        """Take the body as it comes from now on: an extension of ours to ASGI."""
+        """Take the body as it arrives from now on: an extension of ours to ASGI."""
         self._leave_place()  # what streams has a place of its own kind
         self._side.stream(self)
 
     async def send(self, message: Message) -> None:
-        """See ASGI. Raises BrokenPipeError when the client is gone."""
+        """Send a message of the application; see ASGI. Raises BrokenPipeError if the client is gone."""
         if self._gone:
             raise BrokenPipeError("the client is gone")
         kind = message["type"]
@@ -231,7 +233,7 @@ class Exchange:
             raise BrokenAnswerError(f"{kind} is not expected now")
 
     async def _send_counted(self, body: bytes, more: bool) -> None:
-        """Send a part of the body, on the budget of what clients have not taken yet."""
+        """Send a part of the body, within the budget of bytes that clients have not taken yet."""
         untaken, size = self.untaken, len(body)
         if untaken is None or size <= LEAST_BYTES:
             await self._send_body(body, more)
@@ -247,7 +249,7 @@ class Exchange:
             untaken.give_back(self.account, size)
 
     def _busy(self) -> bytes:
-        """Say 503 in place of the answer, which nobody has seen yet; return the body."""
+        """Replace the unsent answer by 503; return its body."""
         assert self._start is not None
         headers = [
             (name, value)
@@ -275,7 +277,7 @@ class Exchange:
             self._wake()
 
     def _counted(self, body: bytes, more: bool) -> bytes:
-        """Return what is sent of a part of the body. Raises BrokenAnswerError."""
+        """Return the bytes to send for a part of the body. Raises BrokenAnswerError."""
         if self._silent:
             return b""
         if self._left is not None:
@@ -287,7 +289,7 @@ class Exchange:
         return body
 
     def _begin(self, size: int, more: bool) -> bytes:
-        """Decide how the answer is framed, and return its head."""
+        """Choose the framing of the answer, and return its head."""
         headers, dated = self._headers(size, more)
         minor = self.head.minor
         if not self._silent and self._left is None:
@@ -299,8 +301,8 @@ class Exchange:
         return render_head(self.status, headers, self.keep, minor, dated)
 
     def _headers(self, size: int, more: bool) -> tuple[list[tuple[bytes, bytes]], bool]:
-        """Begin the answer; return its headers but for those of the connection, and whether a Date is
-        among them."""
+        """Begin the answer; return its headers without those of the connection, and whether they have a
+        Date."""
         assert self._start is not None
         status = int(self._start["status"])
         headers: list[tuple[bytes, bytes]] = []

@@ -1,7 +1,7 @@
-"""The address of a client behind proxies: what a trusted proxy says, and of anyone else the peer's own.
+"""The address of a client behind proxies: the one that a trusted proxy reports, else the peer's own.
 
-Each proxy appends the address that it was reached from to `X-Forwarded-For`. The last address that is no
-trusted proxy's is the client's; what stands before it anybody can have written.
+Each proxy appends the address of its client to `X-Forwarded-For`. The client's address is the last one
+that is no trusted proxy's: anybody can have written those before it.
 """
 
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ MOST = 32  # addresses that are looked at: no way leads through more proxies
 
 
 class Proxies:
-    """The proxies that are trusted, by their networks."""
+    """The trusted proxies, by their networks."""
 
     def __init__(self, networks: Sequence[IPv4Network | IPv6Network]) -> None:
         self._networks = tuple(networks)
 
     def client_of(self, peer: Address, head: Head) -> Address:
-        """Return the client's address, with port 0 where a proxy told it; the peer's where none did."""
+        """Return the client's address, with port 0 if a proxy reported it; otherwise the peer's."""
         if not self._networks or not self._trusts(_address(peer[0])):
             return peer
         told = b",".join(value for name, value in head.fields if name == FIELD)
@@ -40,7 +40,7 @@ class Proxies:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Return an address as proxies write it: with a port or brackets, or without."""
+    """Return an address in any form that proxies write: with a port or brackets, or without."""
     host = text.partition("%")[0]
     if host.startswith("["):
         host = host[1:].partition("]")[0]

@@ -1,8 +1,8 @@
-"""The head of an HTTP/1.1 request: what it must look like, and what frames its body.
+"""The head of an HTTP/1.1 request: its syntax, and the framing of its body.
 
-Strict on purpose: whatever two parsers could read differently is refused (request smuggling). The
-request line is split here; httptools gets the fields alone, behind a line of ours, since a method, a
-target or an `Upgrade` must not change how it reads them. Nothing here does I/O.
+The parser is strict on purpose: it refuses every input that two parsers could read differently (request
+smuggling). The request line is split here. httptools gets only the fields, behind a line of ours, since
+a method, a target or an `Upgrade` must not change how it reads them. Nothing here does I/O.
 """
 
 import re
@@ -47,11 +47,11 @@ class MalformedError(Exception):
 
 
 class NotHttpError(MalformedError):
-    """These bytes name no version of HTTP: no answer of ours would be understood, so close."""
+    """These bytes name no version of HTTP: the peer would not understand an answer, so close."""
 
 
 class Head:
-    """A request's head, and how its body is framed: by `length`, or `chunked`."""
+    """A request's head, and the framing of its body: by `length`, or `chunked`."""
 
     __slots__ = (
         "chunked",
@@ -99,8 +99,8 @@ class _Fields:
 
 
 def hopeless(data: bytes) -> bool:
-    """Whether these first bytes of a head can be refused before its end has come: another protocol
-    (TLS on a plain port), or a line that ends in a bare line feed."""
+    """Whether these first bytes of a head can be refused before the head ends: another protocol (TLS on
+    a plain port), or a line that ends in a bare line feed."""
     first = data.find(b"\n")
     return not 0x21 <= data[0] <= 0x7E or (first != -1 and data[first - 1] != 0x0D)
 
@@ -135,7 +135,7 @@ def parse_head(raw: bytes) -> Head:
 
 
 def check(head: Head) -> None:
-    """Judge the fields of a head, and note what they say of its body and of the connection. Raises
+    """Judge the fields of a head, and note what they state about the body and the connection. Raises
     MalformedError."""
     _check_fields(head)
     _frame(head)
@@ -143,10 +143,10 @@ def check(head: Head) -> None:
 
 
 def length_of_like(known: bytes, raw: bytes) -> int | None:
-    """Return the Content-Length of `raw` where that alone, if anything, tells it from `known`, a whole
-    head that was read and found to be in order; None where they differ otherwise.
+    """Return the Content-Length of `raw` if it differs from `known` in that number only; None
+    otherwise. `known` is a whole head that was accepted.
 
-    All else then means what it meant: digits stand for digits in a field of which there is one.
+    Everything else then means the same: digits replace digits in a field that occurs once.
     """
     field = _LENGTH_FIELD.search(known)
     if field is None:
@@ -164,7 +164,7 @@ def length_of_like(known: bytes, raw: bytes) -> int | None:
 
 
 def _split_target(method: bytes, target: bytes) -> tuple[bytes, bytes, tuple[bytes, bytes] | None]:
-    """Return a target's path and query; of one in absolute form its scheme and authority, too."""
+    """Return a target's path and query; for a target in absolute form, its scheme and authority too."""
     named = None
     if not TARGET.fullmatch(target):
         raise MalformedError("the request target has characters that a URL cannot have")
@@ -182,8 +182,8 @@ def _split_target(method: bytes, target: bytes) -> tuple[bytes, bytes, tuple[byt
 
 
 def _same_host(scheme: bytes, authority: bytes, host: bytes | None) -> None:
-    """Refuse a target in absolute form whose authority is not that of Host: one of the two is believed
-    by whoever passed the request on, and the other one by us."""
+    """Refuse a target in absolute form whose authority differs from Host: a proxy in front can have
+    used one of them, and we would use the other."""
     port = _DEFAULT_PORTS[scheme]
     names = {
         name.lower().removesuffix(port).removesuffix(b":")

@@ -1,6 +1,6 @@
-"""The front door: listeners, connections, passed requests, and the way they all come to an end.
+"""The front door: listeners, connections, passed requests, and their end.
 
-One owner of every inbound connection of the process. What a connection says is not its business.
+It owns every inbound connection of the process. It does not know what a connection says.
 """
 
 import math
@@ -39,7 +39,7 @@ _NO_PLACE = Refusal("overloaded", "too many connections", retry_after_s=1)
 
 @dataclass(frozen=True, slots=True)
 class DoorStatistics:
-    """Counts since the start, and what is there now."""
+    """Counts since the start, and present numbers."""
 
     connections: int
     http2_connections: int
@@ -56,7 +56,8 @@ class DoorStatistics:
 
 
 class FrontDoor:
-    """See the module. Run `run` as a supervised task; the reactor and the timers run beside it."""
+    """The front door; see the module. Run `run` as a supervised task; the reactor and the timers run
+    beside it."""
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class FrontDoor:
         listens: bool = True,
         elsewhere: Elsewhere | None = None,
     ) -> None:
-        """`heads` judges what is not ingestion; without it `app` judges everything. `listens`: whether it
+        """`heads` judges every request but ingestion; without it `app` judges them. `listens`: the door
         opens its address, or another server has the connections (`api.asgi`). `elsewhere`: the requests
         that other workers answer."""
         self.heads = heads
@@ -109,8 +110,8 @@ class FrontDoor:
     # --- its life
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Listen and serve until `drain` has ended it or it is cancelled. Raises OSError when the
-        address cannot be listened at."""
+        """Listen and serve until `drain` has ended it or it is cancelled. Raises OSError if it cannot
+        listen at the address."""
         lifespan = Lifespan(self.app)
         async with trio.open_nursery() as application:
             await application.start(lifespan.run)
@@ -151,7 +152,7 @@ class FrontDoor:
         listeners: Sequence[socket.socket],
         waiting: Sequence[tuple[socket.socket, Address]],
     ) -> None:
-        """Take over sockets that listen already, and clients of which nothing was read yet."""
+        """Take over sockets that listen already, and clients from which nothing was read yet."""
         self._inherited, self._waiting = listeners, waiting
 
     def adopt(self, sock: socket.socket, address: Address) -> None:
@@ -185,8 +186,8 @@ class FrontDoor:
         self._settle()
 
     async def drain(self, deadline: float) -> None:
-        """Wait until all requests are answered, at most until `deadline` (of trio's clock); then
-        close by force what is left, and have `run` return."""
+        """Wait until all requests are answered, at most until `deadline` (of trio's clock). Then close
+        the remaining connections by force, and let `run` return."""
         self.stop_accepting()
         with trio.move_on_at(deadline):
             await self._settled.wait()
@@ -248,9 +249,9 @@ class FrontDoor:
         return len(self._turning_away) < self.limits.overflow
 
     def _evict(self) -> None:
-        """Close the connections that have been idle the longest, those of strangers first: an eighth of
-        the idle ones, so that a crowd at the door does not cost a walk over all of them each time. Where
-        none is idle nobody looks again for a moment."""
+        """Close the longest idle connections, those of strangers first. An eighth of the idle ones is
+        closed at a time, so that a crowd at the door does not cost a walk over all of them for each. If
+        none is idle, the next search waits a moment."""
         now = trio.current_time()
         if now < self._look_again_at:
             return
@@ -279,7 +280,7 @@ class FrontDoor:
     # --- what is not answered at the door itself
 
     def pass_on(self, exchange: Exchange, client: Address) -> None:
-        """Have the application answer a request."""
+        """Pass a request to the application."""
         assert self._nursery is not None
         self._passing += 1
         relayed = exchange.part is not None
@@ -346,7 +347,7 @@ class FrontDoor:
 
 
 def limits_for(share: float) -> Limits:
-    """Return the limits with so many connections as the inbound share of descriptors allows."""
+    """Return the limits for the number of connections that the inbound share of descriptors allows."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return LIMITS

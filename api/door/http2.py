@@ -1,7 +1,7 @@
-"""One HTTP/2 connection on the reactor, driven by `h2`: a bounded piece of work a turn, then others come.
+"""One HTTP/2 connection on the reactor, driven by `h2`, with a bounded piece of work for each turn.
 
-A client may have a hundred requests under way. What it may have done for nothing, what is held of it, and
-how long anything waits is bounded here and in `http2_frames` and `http2_stream`. Nothing here awaits.
+A client can have a hundred requests under way. This module, `http2_frames` and `http2_stream` bound a
+client's useless work, the bytes held for it, and every wait. Nothing here awaits.
 """
 
 import contextlib
@@ -77,15 +77,16 @@ class Http2Connection(Sending):
 
     @property
     def idle_until(self) -> float | None:
-        """Where no request is under way the deadline that it has, earliest for the longest idle."""
+        """The deadline of an idle connection, earliest for the longest idle. None while a request is
+        under way."""
         return self._idle if not self._streams and not self._transport.pending else None
 
     def begin(self, data: bytes) -> None:
-        """Begin, with what has been read already."""
+        """Begin, with the bytes that were read already."""
         self._arrived(data)
 
     def wind_up(self) -> None:
-        """The server stops: say goodbye now if no request is under way, else after the last answer."""
+        """Stop: say goodbye now if no request is under way, otherwise after the last answer."""
         if not self._streams and not self._ending:
             self._end(ErrorCodes.NO_ERROR)
 
@@ -131,7 +132,7 @@ class Http2Connection(Sending):
         )  # a last word, said just now, is waited for a moment alone
 
     def _expire_requests(self, now: float) -> bool:
-        """See to those whose deadline has passed; False when that has ended the connection."""
+        """Expire the requests whose deadline has passed; False if that has ended the connection."""
         self._busy = True
         for request in list(self._streams.values()):
             if request.due <= now and not self._ending:
@@ -142,8 +143,8 @@ class Http2Connection(Sending):
     # --- a turn
 
     def _turn(self) -> None:
-        """Take frames as far as a turn goes, and send what there is to send then. What a frame costs
-        beyond a turn is paid with passes in which nothing is done."""
+        """Take frames for one turn, then send the pending bytes. Work beyond a turn is paid for by
+        passes in which nothing is done."""
         most = self._turns.begin(self._owner.reactor.passes)
         self._debt = max(0, self._debt - most)
         self._busy = True
@@ -190,7 +191,8 @@ class Http2Connection(Sending):
             self._read_on(True)
 
     def _take_direct(self, frame: bytes) -> bool:
-        """Serve a request that came whole, or a frame for one that did; False: the frame is for `h2`."""
+        """Serve a request that came whole, or a frame for such a request; False: the frame
+        is for `h2`."""
         kind = frame[3]
         if kind != HEADERS and not self._h2.windows:
             return False
@@ -234,7 +236,7 @@ class Http2Connection(Sending):
         return True
 
     def _meddled(self, number: int, kind: int, frame: bytes) -> bool:
-        """See to a frame for a request that came whole; False: the frame is for `h2`."""
+        """Handle a frame for a request that came whole; False: the frame is for `h2`."""
         request, data = self._streams[number], frame[HEADER_BYTES:]
         size = int.from_bytes(data[:4], "big")
         if kind == RST_STREAM and len(data) == 4:
@@ -259,7 +261,7 @@ class Http2Connection(Sending):
         return True
 
     def _head(self, fields: Fields) -> Head | None:
-        """Return the head that the last header block makes; None where it is malformed."""
+        """Return the head from the last header block; None if it is malformed."""
         decoder = self._h2.decoder
         if decoder.head is None:
             self.admitted = None
@@ -313,7 +315,8 @@ class Http2Connection(Sending):
             request.end()
 
     def _on_reset(self, event: h2.events.StreamReset) -> None:
-        """A request was given up: by its client, or by `h2` for what its client did (CVE-2025-8671)."""
+        """A request was cancelled: by its client, or by `h2` because of an error of its client
+        (CVE-2025-8671)."""
         request = self._streams.get(event.stream_id or 0)
         if request is not None:
             request.gone()

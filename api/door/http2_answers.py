@@ -1,4 +1,4 @@
-"""The answer to a request of an HTTP/2 connection, and what becomes of the rest of its body.
+"""The answer to a request of an HTTP/2 connection, and the rest of its body after that.
 
 A slice of an answer is held until its client takes it. Nothing here awaits.
 """
@@ -89,7 +89,7 @@ class StreamAnswering:
             self._held = bytearray()
 
     def refuse(self, refusal: Refusal) -> None:
-        """Answer in everybody else's stead; where an answer has begun, break it off."""
+        """Answer instead of the application; an answer that has begun is broken off."""
         if self._answered:
             self._lane.reset(self, ErrorCodes.INTERNAL_ERROR)
             return
@@ -108,7 +108,7 @@ class StreamAnswering:
         self._put(NOTHING if head.method == b"HEAD" else memoryview(answer.body), last=True)
 
     def tell(self, told: Told) -> None:
-        """Answer what the door itself answers in the application's stead."""
+        """Answer in the application's stead."""
         headers = [*told.headers, (b"date", date())]
         if told.body:
             headers.append((b"content-length", b"%d" % len(told.body)))
@@ -133,7 +133,7 @@ class StreamAnswering:
             self._lane.send(self)
 
     def sent(self, size: int) -> None:
-        """So many bytes of the answer have left; all of it, where nothing is left of the last part."""
+        """So many bytes of the answer have left. If the last part is sent, the whole answer has."""
         self.out = self.out[size:]
         self._slice += size
         if self.out:
@@ -152,10 +152,10 @@ class StreamAnswering:
             self._await_body()
 
     def _await_body(self) -> None:
-        """Give the client time for what the application waits for."""
+        """Give the client time to send the bytes that the application waits for."""
 
     def keep(self, untaken: UntakenAnswers, account: str) -> None:
-        """Have what is left of the answer count on the budget until the client has taken it."""
+        """Count the unsent part of the answer on the budget until the client has taken it."""
         size = len(self.out)
         if size:
             untaken.draw(account, size, must=True)
@@ -168,7 +168,7 @@ class StreamAnswering:
             untaken.give_back(account, size)
 
     def _finish(self) -> None:
-        """Go on behind the answer: a client that is in the middle of its body sends the rest first."""
+        """Continue after the answer: a client in the middle of its body sends the rest first."""
         if not self._complete or self._exchange is not None:
             return
         if self.ended:
@@ -180,7 +180,7 @@ class StreamAnswering:
             self._came = 0
 
     def _drain(self) -> None:
-        """Drop what comes of a body that was answered."""
+        """Drop arriving bytes of a body that was answered."""
         if self.ended:
             self._lane.over(self)
         elif self._came >= self._lane.limits.http2_drain_bytes:

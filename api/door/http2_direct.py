@@ -1,6 +1,7 @@
-"""Requests whose head and body came together, most of ingestion, served beside `h2`: a third of the CPU.
+"""Requests whose head and body came together, most of ingestion, served beside `h2`: a third of the
+CPU.
 
-To `h2` such a stream has come and gone: it knows its number, and sees no frame of it. What is left of its
+For `h2` such a stream is closed: it knows the number, and sees no frame of it. The rest of the stream's
 state, a window and whether it is open, is here. Nothing here does I/O.
 """
 
@@ -19,7 +20,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class DirectProtocol(Protocol):
-    """A connection's state, with the streams that `h2` is not told of. Its methods are those of `h2`."""
+    """A connection's state, with the streams that `h2` does not know. Its methods are those of `h2`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +29,7 @@ class DirectProtocol(Protocol):
         self._came = 0  # bytes of bodies that the client does not know were taken
 
     def open_direct(self, number: int, size: int) -> None:
-        """Have a stream whose request has come, with a body of `size` bytes."""
+        """Add a stream whose request has come, with a body of `size` bytes."""
         self.highest_inbound_stream_id = number
         self.windows[number] = self.remote_settings.initial_window_size
         self.took(size)
@@ -41,20 +42,20 @@ class DirectProtocol(Protocol):
             self._came = 0
 
     def widen(self, number: int, size: int) -> bool:
-        """Let a stream send so many bytes more; False where no window has so many."""
+        """Let a stream send so many bytes more; False if the window would become too large."""
         window = self.windows[number] + size
         self.windows[number] = window
         return window <= LARGEST_WINDOW
 
     def widen_all(self, size: int) -> bool:
-        """Change the windows of all, as a setting does; False where one becomes too large."""
+        """Change the windows of all streams, as a setting does; False if a window becomes too large."""
         for number in self.windows:
             self.windows[number] += size
         return max(self.windows.values(), default=0) <= LARGEST_WINDOW
 
     @property
     def open_inbound_streams(self) -> int:
-        """See `h2`, which refuses one more than it allows: those of both ways count."""
+        """Count the open streams of both ways for `h2`, which refuses a stream beyond its limit."""
         return super().open_inbound_streams + len(self.windows)
 
     def _say(self, kind: int, flags: int, number: int, data: bytes) -> None:

@@ -1,4 +1,5 @@
-"""A passed request of an HTTP/2 connection: the same exchange, its answer framed by the stream below."""
+"""An HTTP/2 request passed to the application: the same exchange, with its answer framed by
+the stream."""
 
 from typing import Any, Protocol
 
@@ -15,16 +16,16 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Stream(Side, Protocol):
-    """What such an exchange asks of its stream besides."""
+    """The further calls that such an exchange makes to its stream."""
 
     def head_answer(self, status: int, headers: Headers) -> None:
         """Begin the answer."""
 
     def write_body(self, data: bytes, last: bool) -> bool:
-        """Go on with the answer; False when `flushed` is to be waited for."""
+        """Continue the answer; False if the caller must wait for `flushed`."""
 
     def keep(self, untaken: UntakenAnswers, account: str) -> None:
-        """Have what is left of the answer count on the budget until the client has taken it."""
+        """Count the unsent part of the answer on the budget until the client has taken it."""
 
 
 class StreamExchange(Exchange):

@@ -1,7 +1,8 @@
-"""The frames of an HTTP/2 connection before `h2` sees them: cut from what arrives, bounded, and counted.
+"""The frames of an HTTP/2 connection before `h2` sees them: cut from arriving bytes, bounded, and
+counted.
 
-`h2` collects whatever it is given and answers each frame. What is to be refused by its size or its number
-is refused here, at nine bytes of a frame. Nothing here does I/O.
+`h2` collects everything that it is given and answers each frame. A frame that is too large, or one too
+many, is refused here after its first nine bytes. Nothing here does I/O.
 """
 
 from h2.errors import ErrorCodes
@@ -42,9 +43,9 @@ class RefusedError(Exception):
 
 
 class Frames:
-    """What arrived and was not taken yet. Owner: one connection.
+    """The bytes that arrived and were not taken yet. Owner: one connection.
 
-    `credit` is what the client may still have done for nothing. Useful work and time pay it back.
+    `credit` is the work that the client can still cause for nothing. Useful work and time restore it.
     """
 
     __slots__ = (
@@ -87,8 +88,8 @@ class Frames:
         self.credit = min(self.credit + units, float(self._limits.http2_credit))
 
     def take(self) -> bytes:
-        """Return the next frame, a header block with all of its frames; nothing where it is not whole
-        yet. Raises RefusedError."""
+        """Return the next frame; a header block comes with all of its frames. Returns None if it is not
+        complete yet. Raises RefusedError."""
         data, at = self._data, self._at
         if self._preface:
             if data[: len(PREFACE)] != PREFACE[: len(data)]:
@@ -126,8 +127,8 @@ class Frames:
         return data[at:end]
 
     def find_body(self, number: bytes) -> bytes | None:
-        """Return the body of the stream `number` where all of it is here in one frame, which `take_body`
-        takes then. Clients with many requests under way send several heads, and their bodies after."""
+        """Return the body of the stream `number` if all of it is here in one frame; `take_body` then
+        takes it. Clients with many requests under way send several heads, and the bodies after them."""
         data, at = self._data, self._at
         for _ in range(LOOK_AHEAD):
             begin = at + HEADER_BYTES
@@ -204,8 +205,8 @@ class Turns:
         self._share = MOST_COST
 
     def begin(self, number: int) -> int:
-        """Return what the next connection may have done in the pass `number`: by how many there were in
-        the one before."""
+        """Return how much work the next connection can cause in the pass `number`, by the number of
+        connections in the pass before."""
         if number != self._pass:
             self._share = max(LEAST_COST, min(MOST_COST, PASS_COST // max(1, self._at_work)))
             self._pass, self._at_work = number, 0

@@ -1,6 +1,6 @@
-"""The head of an HTTP/2 request, held to what HTTP/1.1 is held to: `api.door.framing` says which.
+"""The head of an HTTP/2 request, held to the rules of HTTP/1.1 in `api.door.framing`.
 
-Whatever HTTP/1.1 could not carry is refused, since somebody before or behind us might carry it there.
+A head that HTTP/1.1 could not carry is refused, since a proxy before or behind us could carry it there.
 Nothing here does I/O.
 """
 
@@ -21,7 +21,7 @@ Fields = Iterable[tuple[bytes, bytes]]
 
 
 def head_of(decoded: Fields) -> Head:
-    """Return the head that the fields of a header block make. Raises MalformedError."""
+    """Return the head from the fields of a header block. Raises MalformedError."""
     pseudo: dict[bytes, bytes] = {}
     fields: list[tuple[bytes, bytes]] = []
     for name, value in decoded:

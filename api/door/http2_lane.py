@@ -1,4 +1,4 @@
-"""A connection of HTTP/2 as its requests see it."""
+"""A connection of HTTP/2, as its requests see it."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RequestLane(Protocol):
-    """What a request asks of its connection."""
+    """The calls that a request makes to its connection."""
 
     ingestion: Ingestion
     heads: Heads | None
@@ -28,13 +28,13 @@ class RequestLane(Protocol):
         """Return the instant."""
 
     def sooner(self, due: float) -> None:
-        """Have `Request.expired` called at an instant, if not before."""
+        """Call `Request.expired` at an instant, unless it is called before."""
 
     def head(self, number: int, status: int, headers: Headers) -> None:
         """Send the head of an answer."""
 
     def send(self, request: "StreamAnswering") -> None:
-        """Send what the request's answer has, as the client takes it."""
+        """Send the ready part of the request's answer, as fast as the client takes it."""
 
     def open_window(self, number: int, size: int) -> None:
         """Let the client send so many bytes more."""
@@ -46,10 +46,10 @@ class RequestLane(Protocol):
         """Forget a request that has ended."""
 
     def know(self, known: bool) -> None:
-        """Note whether the last request was of somebody who is entitled to something."""
+        """Note whether the caller of the last request was known."""
 
     def pass_on(self, exchange: Exchange) -> None:
-        """Have the application answer."""
+        """Pass a request to the application."""
 
     def count(self, status: int) -> None:
         """Note that an answer was given."""
@@ -58,4 +58,4 @@ class RequestLane(Protocol):
         """Report a fault of ours."""
 
     def stalled(self, request: "StreamAnswering") -> None:
-        """Give an answer up of which nothing was taken for too long."""
+        """Give up an answer of which the client took nothing for too long."""

@@ -1,7 +1,7 @@
-"""`h2` as the door uses it: its settings, and header blocks without the state that costs CPU and memory.
+"""`h2` in the door's form: its settings, and header blocks without the state that costs CPU and memory.
 
-What a client says is checked in `api.door.http2_head` and not by `h2`, which would look at every field of
-every request seven times.
+`api.door.http2_head` checks the client's fields, and not `h2`, which would look at each of them seven
+times.
 """
 
 import re
@@ -52,10 +52,9 @@ _EMPTY_TABLE = b"\x20"  # said once: our answers enter nothing in the client's t
 
 
 class Decoder(hpack.Decoder):
-    """Remembers the last header block: where it changed no table, the same bytes mean the same again.
+    """The last header block, remembered: if it changed no table, the same bytes mean the same again.
 
-    `head` is for the connection to keep what it made of that block. `decoded`: the block that comes next
-    was decoded `ahead`.
+    `head` is the connection's result for that block. `decoded`: the next block was decoded `ahead`.
     """
 
     def __init__(self) -> None:
@@ -74,7 +73,7 @@ class Decoder(hpack.Decoder):
         return self.ahead(data)
 
     def ahead(self, data: bytes) -> list[hpack.HeaderTuple]:
-        """Decode a block before it is known who is to have it."""
+        """Decode a block before its stream is known."""
         if self._lasting and data == self._last:
             return self._fields
         self.head = None
@@ -89,13 +88,13 @@ class Decoder(hpack.Decoder):
         return fields
 
     def _table(self) -> tuple[tuple[int, int], object]:
-        """Return what tells the table's states apart: an entry that is added comes first."""
+        """Return a value that tells the table's states apart: an added entry comes first."""
         entries = self.header_table.dynamic_entries
         return (self.header_table.maxsize, len(entries)), entries[0] if entries else None
 
 
 def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """Return fields as a header block has them: literals, which neither side has to remember."""
+    """Return fields in the form of header blocks: literals, which neither side has to remember."""
     parts: list[bytes] = []
     for name, value in fields:
         known = _PREFIXES.get(name)
@@ -109,8 +108,8 @@ def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 
 class Encoder(hpack.Encoder):
-    """Header blocks of answers. `fields`: what the next one has behind its status, as `literals` made it;
-    `h2` would copy and look at each of them several times on the way."""
+    """Header blocks of answers. `fields` go behind the next status, in the form of `literals`; `h2`
+    would copy and look at each field several times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +118,7 @@ class Encoder(hpack.Encoder):
 
     @property
     def header_table_size(self) -> int:
-        """Nothing is ever entered, whatever size the client allows."""
+        """The table for our own headers: nothing is ever entered, whatever size the client allows."""
         return 0
 
     @header_table_size.setter
@@ -141,7 +140,7 @@ class Encoder(hpack.Encoder):
 
 
 def _prefix(name: bytes) -> bytes:
-    """Return what comes before a value: a name of the static table, or the name itself."""
+    """Return the bytes before a value: a name of the static table, or the name itself."""
     index = _NAMES.get(name)
     return b"\x00" + _length(len(name)) + name if index is None else bytes((0x0F, index - 15))
 
@@ -193,5 +192,5 @@ class Protocol(H2Connection):
         self.increment_flow_control_window(CONNECTION_WINDOW - STREAM_WINDOW)
 
     def release(self) -> None:
-        """Drop everything. `h2` refers to itself, and what it holds would wait for the collector."""
+        """Drop everything. `h2` refers to itself, so its memory would wait for the collector."""
         vars(self).clear()

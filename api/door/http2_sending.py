@@ -1,6 +1,6 @@
-"""The sending half of an HTTP/2 connection: answers in turns, as far as windows go; and how it ends.
+"""The sending half of an HTTP/2 connection: answers in turns, within their windows; and its end.
 
-Nothing more is put into frames while the socket has not taken the last ones. Nothing here awaits.
+Nothing more is framed while the socket has not taken the last frames. Nothing here awaits.
 """
 
 from collections.abc import Callable
@@ -104,8 +104,8 @@ class Sending(Channel):
         self.send_soon()
 
     def send_soon(self) -> None:
-        """Send at the end of the turn. Between turns at once where the client waits for nothing else, and
-        with the next pass where it does: answers of one commit come one after the other."""
+        """Send at the end of the turn. Between turns, send at once if the client waits for nothing
+        else, otherwise with the next pass: answers of one commit come one after the other."""
         if not self._busy:
             if len(self._streams) > 1:
                 self._again()
@@ -169,7 +169,7 @@ class Sending(Channel):
     # --- sending
 
     def _flush(self) -> None:
-        """Send what may be sent now: of answers a slice, and what was to be said besides."""
+        """Send the bytes that can go now: a slice of the answers, and the other frames."""
         if self._ending:
             return
         self._busy = True
@@ -184,7 +184,7 @@ class Sending(Channel):
             self._again()  # others come first
 
     def _put_bodies(self) -> None:
-        """Put answers into frames, each in its turn, as far as their windows and a slice go."""
+        """Put answers into frames, each in its turn, within their windows and a slice."""
         room = SLICE_BYTES
         protocol, sending = self._h2, self._sending
         while sending and room > 0:
@@ -213,7 +213,7 @@ class Sending(Channel):
             request.sent(size)
 
     def _emit(self) -> bool:
-        """Write what `h2` has to say; False when the connection was lost by it."""
+        """Write the pending bytes of `h2`; False if that lost the connection."""
         data = self._h2.data_to_send()
         if data:
             try:
@@ -240,7 +240,7 @@ class Sending(Channel):
         self._h2.release()
 
     def _end(self, code: ErrorCodes) -> None:
-        """Say goodbye, telling the client which of its requests were served, and close."""
+        """Say goodbye with the number of the last request served, and close."""
         if not self._ending:
             self._h2.close_connection(code)
             self._last_word()
@@ -259,8 +259,8 @@ class Sending(Channel):
             self._linger()
 
     def _linger(self) -> None:
-        """Half-close, and wait a moment for the client to close: closing with bytes unread would reset
-        the connection, and the last word be lost on the way."""
+        """Half-close, and wait a moment for the client to close: closing with unread bytes would reset
+        the connection and lose the last frames."""
         if self._lingering:
             return
         if self._transport.ended:

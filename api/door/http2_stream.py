@@ -1,7 +1,7 @@
-"""One request of an HTTP/2 connection, from its head to the end of its answer: judged, budgeted and
-answered as HTTP/1.1's are in `connection`, `passing` and `answering`.
+"""One request of an HTTP/2 connection, from its head to the end of its answer. It is judged, budgeted
+and answered like those of HTTP/1.1 in `connection`, `passing` and `answering`.
 
-What is held of its body is bounded by its window, of its answer by a slice. Nothing here awaits.
+Its window bounds the bytes held of its body, and a slice those of its answer. Nothing here awaits.
 """
 
 from h2.errors import ErrorCodes
@@ -52,8 +52,8 @@ class StreamRequest(StreamAnswering):
     # --- what comes from the client
 
     def begin(self, admitted: Admitted | None, body: bytes = b"") -> None:
-        """Judge the head. `admitted`: who was admitted with this very head before. `body`: all of it,
-        where it has come with the head."""
+        """Judge the head. `admitted`: the caller who was admitted with the same head before. `body`:
+        the whole body, if it came with the head."""
         head = self.head
         elsewhere = self._lane.elsewhere
         if elsewhere is not None and admitted is None:
@@ -90,7 +90,7 @@ class StreamRequest(StreamAnswering):
         self.invite()
 
     def came(self, data: bytes, size: int, ended: bool) -> None:
-        """Take a part of the body, of which the window has lost `size` bytes."""
+        """Take a part of the body, which used `size` bytes of the window."""
         self.ended = ended
         self._came += size
         admitted = self._admitted
@@ -181,7 +181,7 @@ class StreamRequest(StreamAnswering):
     # --- requests that the application answers
 
     def _pass(self, part: int | None = None, body: bytes = b"") -> None:
-        """Pass the request on: to the application, or to the worker that has a part."""
+        """Pass the request on: to the application, or to the worker that has its part."""
         head, heads = self.head, self._lane.heads
         entry: Entry | None = None
         if heads is not None and part is None:
@@ -223,12 +223,12 @@ class StreamRequest(StreamAnswering):
         self._await_body()
 
     def _await_body(self) -> None:
-        """Give the client time for what the application waits for."""
+        """Give the client time to send the bytes that the application waits for."""
         if self._waiting and not self.ended and not self.out:
             self._await(self._progress.wait(self._lane.now()))
 
     def _feed(self, exchange: Exchange) -> None:
-        """Give the application what it waits for, or what of the body is its end."""
+        """Give the application the next part of the body, or its end."""
         if self._held and (self._waiting or (self.ended and not exchange.buffered)):
             self._waiting = False
             piece = bytes(self._held[:SLICE_BYTES])

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds and counts; the contract states the first three."""
+    """Seconds and counts. The first three are part of the specified behaviour."""
 
     head_s: float = 15.0  # from its first byte (or from the accept) to its end
     body_s: float = 30.0  # of waiting for the client, the application's own time not counted

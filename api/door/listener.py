@@ -19,7 +19,7 @@ Accept = Callable[[socket.socket, tuple[str, int]], bool]
 
 
 class Listener:
-    """One listening socket. `accept` takes a connection; False asks for a rest."""
+    """One listening socket. `accept` takes a connection; if it returns False, the listener pauses."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Listener:
         self._closed = False
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Accept what waits, a bounded number."""
+        """Accept waiting connections, a bounded number."""
         for _ in range(ACCEPTS_PER_PASS):
             try:
                 sock, address = self.sock.accept()
@@ -61,7 +61,7 @@ class Listener:
                 return
 
     def abort(self, error: BaseException | None) -> None:
-        """A fault of ours in `ready` must not end the service: rest, then go on."""
+        """Pause, then go on: a fault of ours in `ready` must not end the service."""
         self._rest()
 
     def _rest(self) -> None:
@@ -111,7 +111,7 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
 
 
 def see_that_free(host: str, port: int) -> None:
-    """Raise OSError where another program listens at an address of `host`. Nothing is opened."""
+    """Raise OSError if another program listens at an address of `host`. Nothing is opened."""
     for family, address in _addresses(host, port):
         _bound(family, address).close()
 

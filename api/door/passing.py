@@ -1,6 +1,7 @@
 """Requests of an HTTP/1.1 connection that the application answers: their bodies in, its answers out.
 
-A body waits at the client until the application has taken what was read. Nothing here awaits.
+The rest of a body stays at the client until the application has taken the bytes read. Nothing here
+awaits.
 """
 
 from api.cors import Headers
@@ -16,7 +17,7 @@ from engine.model.errors import Refusal
 
 
 class Progress:
-    """Of one body. Only the time counts in which its client was waited for."""
+    """The time budget of one body. Only time spent waiting for the client counts."""
 
     __slots__ = ("_came", "_limits", "_since", "_waited", "streamed")
 
@@ -28,13 +29,13 @@ class Progress:
         self._since: float | None = None  # waited for since then; None: not waited for
 
     def stream(self) -> None:
-        """From now on it is enough that the body comes along."""
+        """From now on the body may be slow, as long as it keeps coming."""
         self.streamed = True
 
     def wait(self, now: float) -> float:
-        """The client is waited for from now on; return for how many seconds at most: until all should
-        be here; of a body that is streamed, until nothing has come for a while, or what has come was
-        too little for the time that it took."""
+        """Begin to wait for the client; return for how many seconds at most. A normal body must arrive
+        within its limit. A streamed body ends if nothing arrives for a while, or too little for the
+        time used."""
         self._count(now)
         self._since = now
         limits = self._limits
@@ -44,7 +45,7 @@ class Progress:
         return max(0.0, min(limits.body_s, left))
 
     def came(self, size: int, now: float) -> None:
-        """Bytes of the body have come, and the client is not waited for until `wait`."""
+        """Bytes of the body have arrived; waiting for the client ends until `wait`."""
         self._count(now)
         self._since = None
         self._came += size
@@ -62,7 +63,7 @@ class Passing(Answering):
     _progress: Progress  # of the body, set with each request
 
     def _begin_passed(self, head: Head, part: int | None = None) -> None:
-        """Pass a request on: to the application, or to the worker that has a part."""
+        """Pass a request on: to the application, or to the worker that has its part."""
         body = self._body = decoder(head)
         self._admitted = None
         entry: Entry | None = None
@@ -86,7 +87,7 @@ class Passing(Answering):
             self._door.pass_on(exchange, self.address)
 
     def _await_body(self) -> None:
-        """Give the client time for what is to come of the body."""
+        """Give the client time for the rest of the body."""
         self._within(self._progress.wait(self._instant()))
 
     def _receive_passed(self, data: bytes) -> None:
@@ -139,8 +140,8 @@ class Passing(Answering):
             self._read_on(True)
 
     def stream(self, exchange: Exchange) -> None:
-        """The application takes the body as it comes, and has paid for what is held of it: count it no
-        more, and let it take its time as long as it comes along."""
+        """The application takes the body as it arrives, and has paid for the bytes held: stop counting
+        them, and allow a slow body as long as it keeps coming."""
         if self._exchange is exchange:
             self._give_back()
             self._progress.stream()
@@ -148,7 +149,7 @@ class Passing(Answering):
                 self._await_body()
 
     def cors(self, head: Head, status: int, own: Headers) -> Headers:
-        """Return what a browser must be told with an answer of the application."""
+        """Return the CORS headers for an answer of the application."""
         return self._ingestion.cors.headers(head.method, head.index, status, own)
 
     def write_answer(self, data: bytes) -> bool:
@@ -156,7 +157,7 @@ class Passing(Answering):
         return self._write(data)
 
     def _refuse_passed(self, refusal: Refusal) -> None:
-        """End a passed request from here; what the application says afterwards is dropped."""
+        """End a passed request here; later output of the application is dropped."""
         exchange, self._exchange = self._exchange, None
         if exchange is None or exchange.started:
             self._exchange = exchange
@@ -167,7 +168,7 @@ class Passing(Answering):
         self._refuse(refusal, self._ingestion.admission.anonymous(), keep=False)
 
     def exchanged(self, exchange: Exchange, whole: bool) -> None:
-        """The application is done with a request; `whole`: its answer was complete."""
+        """End a request that the application has finished; `whole`: its answer was complete."""
         if self.closed or self._exchange is not exchange:
             return
         self._exchange = None
@@ -181,7 +182,7 @@ class Passing(Answering):
         self._next()
 
     def exchange_failed(self, exchange: Exchange) -> None:
-        """The application raised before it had begun to answer."""
+        """Handle an error that the application raised before its answer began."""
         self.exchange_refused(exchange, Refusal("internal", "the request failed"))
 
     def exchange_refused(self, exchange: Exchange, refusal: Refusal) -> None:
@@ -193,5 +194,5 @@ class Passing(Answering):
 
 
 def decoder(head: Head) -> Body:
-    """Return what decodes the body of a request."""
+    """Return the decoder for the body of a request."""
     return ChunkedBody() if head.chunked else LengthBody(head.length)

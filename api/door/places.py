@@ -1,7 +1,7 @@
 """The places in the application: a bounded number of requests in it at once, shared fairly by account.
 
-An account is a workspace, a customer of one in an embed session, or a client's address where nobody is
-known. Nothing here knows what a request is.
+An account is a workspace, a customer of one in an embed session, or the address of an unknown client.
+Nothing here knows what a request is.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ NETWORK_BYTES = 8  # of an IPv6 address: what one client is given
 
 @dataclass(frozen=True, slots=True)
 class PlacesStatistics:
-    """What is there now, and what was refused since the start."""
+    """The present numbers, and the refusals since the start."""
 
     held: int
     waiting: int
@@ -34,7 +34,7 @@ class PlacesStatistics:
 
 
 class Places:
-    """Owner of the places. `run` it beside the door."""
+    """The owner of the places. `run` it beside the door."""
 
     def __init__(self, at_once: int, waiting: int = WAITING, wait_s: float = WAIT_S) -> None:
         self._at_once = at_once
@@ -46,8 +46,8 @@ class Places:
         self._news = trio.Event()
 
     async def take(self, account: str) -> "Place":
-        """Return a place, once it is the account's turn. Raises Refusal 503 where too many wait, or one
-        waited too long; then nothing was begun."""
+        """Return a place, once it is the account's turn. Raises Refusal 503 if too many requests wait,
+        or this one waited too long; then nothing has begun."""
         # An account that takes no more than it leaves to others leaves room for the next one.
         if self._waiting.waiting(account) >= self._most_waiting - self._waiting.count:
             raise self._refusal()
@@ -69,7 +69,7 @@ class Places:
         return place
 
     async def run(self) -> None:
-        """Give places, a few between two passes of the reactor, until cancelled."""
+        """Give out places, a few between two passes of the reactor, until cancelled."""
         while True:
             await self._news.wait()
             self._news = trio.Event()
@@ -77,7 +77,7 @@ class Places:
                 await trio.lowlevel.checkpoint()
 
     def _give(self, most: int) -> bool:
-        """Give places to those whose turn it is, so many at most; returns whether there may be more."""
+        """Give at most so many places to the next requests; return whether there can be more."""
         for _ in range(most):
             free = self._at_once - self._held.total
             found = self._waiting.take(self._may) if free else None
@@ -101,12 +101,12 @@ class Places:
         return Refusal("overloaded", "too many requests at once", retry_after_s=RETRY_AFTER_S)
 
     def statistics(self) -> PlacesStatistics:
-        """Return what is going on."""
+        """Return the present numbers."""
         return PlacesStatistics(self._held.total, self._waiting.count, self._refused)
 
 
 class Place:
-    """A place of an account. `given`: it is its turn. To give it back twice is harmless."""
+    """A place of an account. `given`: it can be used. Returning it twice is harmless."""
 
     __slots__ = ("_give_back", "account", "given")
 
@@ -116,14 +116,14 @@ class Place:
         self._give_back: Callable[[str], None] | None = give_back
 
     def give_back(self) -> None:
-        """Let another request have it."""
+        """Give the place back, for another request."""
         give_back, self._give_back = self._give_back, None
         if give_back is not None and self.given.is_set():
             give_back(self.account)
 
 
 def account_of(entry: Entry | None, host: str) -> str:
-    """Return whose share of the places a request counts on."""
+    """Return the account whose share of the places a request uses."""
     known = None if entry is None else entry.account
     if known is not None:
         return known
@@ -150,19 +150,21 @@ class UntakenAnswers:
         self.refused = 0
 
     def has_room(self, account: str, size: int = LEAST_BYTES) -> bool:
-        """Whether an account may have `size` bytes more: who has none may always, and who has some may
-        have as many as that leaves free for others."""
+        """Whether an account can have `size` bytes more. An account without any always can; others can
+        have as many as that leaves free for other accounts."""
         own = self._drawn_by.get(account, 0)
         return not own or own + size <= self._total - self.drawn
 
     def check(self, account: str) -> None:
-        """Refuse a request that has not begun where its account reads too little. Raises Refusal 503."""
+        """Refuse a request before it begins, if its account reads its answers too slowly. Raises
+        Refusal 503."""
         if not self.has_room(account):
             self.refused += 1
             raise Refusal("overloaded", TOO_MUCH_UNTAKEN, retry_after_s=UNTAKEN_RETRY_S)
 
     def draw(self, account: str, size: int, *, must: bool = False) -> bool:
-        """Take `size` bytes; False, taking nothing, where there is no room and it is no `must`."""
+        """Take `size` bytes. Returns False, and takes nothing, if there is no room and `must` is not
+        set."""
         if not must and not self.has_room(account, size):
             self.refused += 1
             return False
@@ -171,7 +173,7 @@ class UntakenAnswers:
         return True
 
     def give_back(self, account: str, size: int) -> None:
-        """Return what was drawn: the client has taken it, or is gone."""
+        """Return bytes: the client has taken them, or is gone."""
         self.drawn -= size
         left = self._drawn_by[account] - size
         if left:

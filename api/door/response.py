@@ -1,4 +1,4 @@
-"""Heads of HTTP/1.1 answers as bytes; the one for ingestion is a single template, since it is hot."""
+"""Heads of HTTP/1.1 answers as bytes; those for ingestion come from one template, for speed."""
 
 import time
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ def status_line(status: int) -> bytes:
 
 
 def connection_line(keep: bool, minor: int) -> bytes:
-    """Return the Connection header where one is needed, with its line end."""
+    """Return the Connection header if one is needed, with its line end."""
     if not keep:
         return _CLOSE
     return b"" if minor else _KEEP_ALIVE
@@ -65,8 +65,8 @@ def render(
     retry_after_s: int | None,
     connection: bytes,
 ) -> bytes:
-    """Return a whole answer with a JSON body; `connection` is what `connection_line` returned, with
-    other lines where there are any."""
+    """Return a whole answer with a JSON body. `connection` comes from `connection_line`, with further
+    header lines if there are any."""
     if retry_after_s is not None:
         connection = b"retry-after: %d\r\n%b" % (retry_after_s, connection)
     if status == 401:

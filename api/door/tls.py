@@ -1,6 +1,8 @@
-"""The door's TLS: a certificate from files, read again when they change; HTTP/2 by ALPN, TLS 1.2 on.
+"""The door's TLS: a certificate from files, read again when they change; HTTP/2 by ALPN, TLS 1.2 or
+newer.
 
-New connections use the certificate that was read last. A certificate that cannot be used changes nothing.
+New connections use the certificate that was read last. A certificate that cannot be used changes
+nothing.
 """
 
 import os
@@ -29,12 +31,12 @@ class Certificate:
         self.context = server_context(certificate, key)
 
     async def look(self) -> None:
-        """Read the files again where they have changed since."""
+        """Read the files again if they have changed."""
         if self._stamps() != self._seen:
             await self.renew()
 
     async def renew(self) -> None:
-        """Read the files now. What they hold is used from the next connection on, if it can be."""
+        """Read the files now. If the certificate is usable, it serves from the next connection on."""
         # Seen before they are read: files that change meanwhile are looked at again.
         self._seen = self._stamps()
         try:
@@ -51,7 +53,7 @@ class Certificate:
 
 
 async def watch(certificate: Certificate | None) -> None:
-    """Look at a certificate's files until cancelled; return at once where there is none."""
+    """Check a certificate's files until cancelled; return at once if there is no certificate."""
     while certificate is not None:
         await trio.sleep(LOOK_S)
         await certificate.look()

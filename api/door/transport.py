@@ -1,7 +1,7 @@
 """A client's socket, plain or under TLS, with one interface: read, write, flush, half-close.
 
-Nothing blocks and nothing is buffered on the way in; what the socket does not take on the way out is
-kept here, and the owner waits until it could be flushed.
+Nothing blocks, and incoming bytes are not buffered. Outgoing bytes that the socket does not take are
+kept here, and the owner waits until they are flushed.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ RECEIVE_BYTES = 65_536  # larger reads map and unmap memory at every call
 
 
 class Transport(Protocol):
-    """What a connection reads from and writes to."""
+    """The interface that a connection reads from and writes to."""
 
     sock: socket.socket
     alpn: str | None  # of TLS, once its handshake is done
@@ -21,27 +21,28 @@ class Transport(Protocol):
 
     @property
     def pending(self) -> bool:
-        """Whether the socket did not take everything yet."""
+        """Whether the socket has not yet taken everything."""
 
     @property
     def open(self) -> bool:
         """Whether anything can be written: under TLS only after the handshake."""
 
     def read(self) -> bytes | None:
-        """What has arrived: b"" at the end, None when there is nothing now. Raises OSError."""
+        """Return the bytes that have arrived: b"" at the end, None if there are none now. Raises
+        OSError."""
 
     def write(self, data: bytes) -> bool:
-        """Send now what can be sent; True when that is everything. Raises OSError."""
+        """Send as much as possible now; True if that is everything. Raises OSError."""
 
     def flush(self) -> bool:
-        """Go on with what is pending; True when nothing is left. Raises OSError."""
+        """Continue with the pending bytes; True if none are left. Raises OSError."""
 
     def half_close(self) -> None:
-        """Say that nothing more will be sent. Never raises."""
+        """Announce that nothing more will be sent. Never raises."""
 
 
 class PlainTransport:
-    """A socket as it is."""
+    """A plain socket."""
 
     __slots__ = ("_unsent", "alpn", "ended", "open", "pending", "sock")
 

@@ -1,4 +1,4 @@
-"""The generator of everything that is made of the route table and kept in the repository.
+"""The generator of all files that come from the route table and are kept in the repository.
 
-`python -m api.generation` writes it; a test fails when the repository holds anything else.
+`python -m api.generation` writes them; a test fails if the repository's files differ.
 """

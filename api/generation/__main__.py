@@ -1,4 +1,4 @@
-"""`python -m api.generation`: write everything that is made of the route table."""
+"""The command `python -m api.generation`: it writes every file that comes from the route table."""
 
 from api.cli.reference import write_page
 from api.generation.client import client_files, made_types, write_readme
@@ -8,7 +8,7 @@ from api.generation.typescript import typescript_files
 
 
 def main() -> None:
-    """Write what is made; remove made files that nothing makes any more."""
+    """Write the generated files; remove generated files that have lost their source."""
     write(client_files() | command_files(made_types()) | typescript_files())
     write_readme()
     write_page()

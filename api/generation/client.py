@@ -1,4 +1,4 @@
-"""The client library's made modules: shapes, filters, plain methods, and their synchronous twins."""
+"""The generated modules of the client library: shapes, filters, plain methods, and synchronous twins."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def made_types() -> Types:
 
 
 def client_files() -> dict[Path, str]:
-    """Return the text of every made file of the client library, but for its README."""
+    """Return the text of every generated file of the client library, without its README."""
     found, types = operations(), made_types()
     groups = _by_group(found)
     shapes = Shapes(types, {name: _parts(each) for name, each in groups.items()})
@@ -104,7 +104,7 @@ def _about(found: Sequence[Operation]) -> str:
 
 
 def _homes(shapes: Shapes, path: Path) -> list[str]:
-    """Return the modules that a module of shapes may import of."""
+    """Return the modules from which a module of shapes imports."""
     if path.stem == "__init__":
         return [*dict.fromkeys(shapes.module_of.values()), PAGE]
     return [home for home in ("words", "shared", *APART.values(), PAGE) if home != path.stem]
@@ -143,8 +143,8 @@ _REPLACEMENTS = [
 
 
 def synchronous(package: Path, made: Mapping[Path, str]) -> dict[Path, str]:
-    """Return the text of each module of `angarium/sync`. `made` are modules of `angarium/aio` that are
-    not written yet."""
+    """Return the text of each module of `angarium/sync`. `made` are the modules of `angarium/aio` that
+    are not written yet."""
     source, target = package / "aio", package / "sync"
     present = {*source.glob("*.py"), *(path for path in made if path.is_relative_to(source))}
     texts = {

@@ -1,4 +1,5 @@
-"""The command line's made modules: the plain commands as values, and the API's lists of words."""
+"""The generated modules of the command line: the plain commands as values, and the API's lists of
+words."""
 
 import re
 from pathlib import Path
@@ -15,7 +16,7 @@ _METAVARS = {"eventType": "EVENT_TYPE", "customerExternalId": "EXTERNAL_ID"}
 
 
 def command_files(types: Types) -> dict[Path, str]:
-    """Return the text of each made module of the command line."""
+    """Return the text of each generated module of the command line."""
     groups: dict[str, list[str]] = {}
     for operation in operations():
         if operation.route.command is not None:

@@ -1,4 +1,4 @@
-"""The client's plain methods, made of the route table: one asynchronous class for each group of them."""
+"""The client's plain methods, generated from the route table: one asynchronous class for each group."""
 
 import keyword
 import re
@@ -17,7 +17,7 @@ _LIST_ARGUMENTS = "*, limit: int | None = None, cursor: str | None = None"
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A route with a method of the client, and what the document says of it."""
+    """A route with a method of the client, and the document's text on it."""
 
     route: Route
     document: Mapping[str, Any]
@@ -72,7 +72,7 @@ def filter_of(group: str) -> str:
 
 
 class Methods:
-    """Writes the methods of one document's operations."""
+    """A writer of the methods of one document's operations."""
 
     def __init__(self, types: Types) -> None:
         self._types = types
@@ -93,7 +93,7 @@ class Methods:
         return module(f"The methods of `client.{group}` that are made.", [text])
 
     def filters(self, operations: Sequence[Operation]) -> str:
-        """Return the module of what lists can be narrowed by."""
+        """Return the module of the lists' filters."""
         parts = []
         for operation in operations:
             chosen = self._chosen(operation) if operation.method == "list" else {}
@@ -201,7 +201,7 @@ class Methods:
         )
 
     def _fields(self, operation: Operation) -> list[tuple[str, Any, bool]]:
-        """Return what a method takes beside the path: name, schema, whether it must be given."""
+        """Return a method's arguments beside the path: name, schema, whether it is required."""
         if operation.query:
             return [(name, schema, schema["required"]) for name, schema in operation.query.items()]
         if operation.body is None or operation.route.method == "PATCH":

@@ -1,6 +1,7 @@
-"""The client's shapes, made of the document: a TypedDict for each object, a Literal for each word list.
+"""The client's shapes, generated from the document: a TypedDict for each object, a Literal for each
+list of words.
 
-The module of a group holds what only its methods need; `shared` holds the rest.
+The module of a group holds the shapes that only its methods need; `shared` holds the rest.
 """
 
 import keyword
@@ -16,7 +17,7 @@ APART = {"Authentication": "authentication", "Patch": "patches"}
 
 
 class Shapes:
-    """The shapes that operations refer to. `operations`: by group, what of the document belongs to it."""
+    """The shapes that operations refer to. `operations`: the operations of the document, by group."""
 
     def __init__(self, types: Types, operations: Mapping[str, Iterable[Any]]) -> None:
         self._types = types
@@ -99,7 +100,7 @@ class Shapes:
 
 
 def _is_type(types: Types, name: str) -> bool:
-    """Return False for what methods write otherwise: pages, unions, and the empty body."""
+    """Return False for shapes that methods write in another way: pages, unions, and the empty body."""
     schema = types.schemas[name]
     return bool(schema.get("properties")) and types.item_of(schema) is None
 

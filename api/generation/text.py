@@ -1,4 +1,5 @@
-"""Python source as text: comments, docstrings, modules with their imports, and the files that hold it."""
+"""Python source as text: comments, docstrings, modules with their imports, and the files that hold
+them."""
 
 import re
 import subprocess
@@ -32,7 +33,7 @@ def docstring(text: str, indent: int) -> str:
 
 
 def module(sentence: str, parts: Sequence[str], *, wanted: Iterable[str] = ()) -> str:
-    """Return a module of these parts, not yet formatted. `wanted`: names that it only hands on."""
+    """Return a module of these parts, not yet formatted. `wanted`: names that it only re-exports."""
     names = {*re.findall(r"[A-Za-z_]\w*", "\n".join(parts)), *wanted}
     return (
         f"{MADE}{docstring(sentence, 0)}\n%IMPORTS {' '.join(sorted(names))}\n\n"
@@ -80,7 +81,7 @@ _FOLDERS = {
 
 
 def present() -> dict[Path, str]:
-    """Return the made files of the repository, by their paths."""
+    """Return the generated files of the repository, by their paths."""
     found = {}
     for folder, mark in _FOLDERS.items():
         for path in (*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.ts")):
@@ -91,7 +92,7 @@ def present() -> dict[Path, str]:
 
 
 def write(made: Mapping[Path, str]) -> None:
-    """Make the repository's made files these."""
+    """Make the repository's generated files equal to these."""
     for path in present():
         if path not in made:
             path.unlink()

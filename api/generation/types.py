@@ -1,4 +1,4 @@
-"""The document's schemas in Python's words: as fields of what the API answers, and as arguments."""
+"""The document's schemas as Python types: fields of the API's answers, and arguments."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,13 +22,12 @@ class Types:
         return self._type(schema, argument=False)
 
     def argument(self, schema: Schema) -> str:
-        """Return the type of an argument. It also takes what JSON has no word for: a datetime for an
+        """Return the type of an argument. It also takes types that JSON lacks: a datetime for an
         instant, any sequence for a list, any mapping for an object."""
         return self._type(schema, argument=True)
 
     def parameter(self, schema: Schema) -> str:
-        """Return the type of an argument that is sent in the query: of one that can be repeated, a value
-        or several."""
+        """Return the type of an argument in the query; a repeatable one takes one value or several."""
         type_ = self.argument(schema)
         return (
             f"{self.argument(schema['items'])} | {type_}"
@@ -37,14 +36,14 @@ class Types:
         )
 
     def item_of(self, schema: Schema) -> Schema | None:
-        """Return the schema of a page's items; None for what is no page."""
+        """Return the schema of a page's items; None if the schema is no page."""
         fields = self.resolved(schema).get("properties", {})
         known = {"items", "nextCursor", "searchedTo"}
         paged = "nextCursor" in fields and known.issuperset(fields)
         return fields["items"]["items"] if paged else None
 
     def resolved(self, schema: Schema) -> Schema:
-        """Return what a reference names, or the schema itself."""
+        """Return the schema that a reference names, or the schema itself."""
         return self.schemas[name_of(schema)] if "$ref" in schema else schema
 
     def _type(self, schema: Schema, *, argument: bool) -> str:

@@ -1,4 +1,5 @@
-"""The made modules of the TypeScript client: types of the document's schemas, and a method per operation.
+"""The generated modules of the TypeScript client: types of the document's schemas, and a method per
+operation.
 
 Fields, parameters and shapes have the API's own names: nothing is renamed on the way to a request.
 """

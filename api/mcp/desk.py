@@ -1,4 +1,4 @@
-"""The desk: what the tools of one caller work with."""
+"""The desk: the client with which the tools of one caller work."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -12,7 +12,7 @@ Connect = Callable[[Environment | None], AsyncClient]
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One caller's way to the API.
+    """One caller's access to the API.
 
     `connect` makes a client for an environment; None stands for the key's own. `environment` is used
     where a tool's call names none. `manages` says whether the key's scope is `manage`.

@@ -1,4 +1,4 @@
-"""One exchange of `POST /mcp`: a JSON-RPC message in, its answer out.
+"""One exchange of `POST /mcp`: a JSON-RPC message and its answer.
 
 Nothing is kept between two requests, so any server of an installation answers any of them. Every request
 has a server of its own, whose tools call the application with the key that the request came with.
@@ -30,7 +30,7 @@ def desk_of(
     manages: bool,
     address: str,
 ) -> Desk:
-    """Return the desk of a caller whose calls go to an application in this process."""
+    """Return the desk of a caller, for calls to an application in this process."""
     transport = InsideTransport(application, address)
 
     def connect(named: Environment | None) -> AsyncClient:

@@ -1,4 +1,4 @@
-"""The prompts: how to go about the jobs that an agent is mostly asked for."""
+"""The prompts: instructions for the usual jobs of an agent."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The MCP server of one caller: what it lists, and how a tool's call is answered."""
+"""The MCP server of one caller: its lists, and the answers to tool calls."""
 
 from functools import cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""A tool as the server lists it, and what all tools have in common."""
+"""A tool as the server lists it, and the parts that all tools share."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class ToolChange(ToolArguments):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool. `run` returns a JSON object. `destructive`: what it does cannot be undone. `manage`: a
+    """One tool. `run` returns a JSON object. `destructive`: its effect cannot be undone. `manage`: a
     key needs that scope; tools that change something always need it."""
 
     name: str

@@ -1,1 +1,1 @@
-"""Metrics for Prometheus: the list of them, their exposition, and the files that are made of the list."""
+"""Metrics for Prometheus: their list, their exposition, and the files generated from the list."""

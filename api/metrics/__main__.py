@@ -1,4 +1,5 @@
-"""Writes the files that are made of the lists of metrics and alerts: `python -m api.metrics`."""
+"""The command `python -m api.metrics`: it writes the files that come from the lists of metrics and
+alerts."""
 
 from api.metrics.files import files
 

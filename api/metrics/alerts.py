@@ -1,4 +1,4 @@
-"""The alert rules: what an operator is to be told of, each with what to do."""
+"""The alert rules: the conditions that an operator must know of, each with its remedy."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ ALERTS: Sequence[Alert] = (
         "1m",
         "critical",
         "Prometheus cannot read the metrics of {{ $labels.instance }}.",
-        "Scrape whether the server runs, and at its log.",
+        "Check that the server runs, and read its log.",
     ),
     Alert(
         "AngariumNotReady",
@@ -39,7 +39,7 @@ ALERTS: Sequence[Alert] = (
         "30s",
         "critical",
         "PostgreSQL does not commit {{ $labels.kind }}.",
-        "Scrape at PostgreSQL: is it up, is its disk full, does a lock hold everything up?",
+        "Check PostgreSQL: is it up, is its disk full, does a lock hold everything up?",
     ),
     Alert(
         "AngariumEventsRefused",

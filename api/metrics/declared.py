@@ -1,4 +1,4 @@
-"""The list of all metrics. Exposition, documentation and dashboard are made of it."""
+"""The list of all metrics: the source of the exposition, the documentation and the dashboard."""
 
 from collections.abc import Sequence
 

@@ -43,7 +43,7 @@ class _One(CollectorRegistry):
 
 
 class Exposition:
-    """Owner of the environments that have labels of their own."""
+    """The owner of the environments that have labels of their own."""
 
     def __init__(self, server: "Server") -> None:
         self._server = server
@@ -76,7 +76,7 @@ def _sliced(metric: Metric, scrape: Scrape, pause: Callable[[], None]) -> Family
 
 
 def family_of(metric: Metric, scrape: Scrape) -> Family:
-    """Return a metric's samples, as the library has them."""
+    """Return a metric's samples, in the library's form."""
     if metric.histogram is not None:
         found = metric.histogram(scrape.measured)
         family = HistogramMetricFamily(metric.name, metric.help)

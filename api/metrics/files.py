@@ -1,4 +1,4 @@
-"""The files that are made of the lists: documentation, Grafana's dashboard, and Prometheus' alert rules.
+"""The generated files of the lists: documentation, Grafana's dashboard, and Prometheus' alert rules.
 
 `python -m api.metrics` writes them.
 """

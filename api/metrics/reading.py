@@ -1,4 +1,5 @@
-"""What a metric is, and the readers of metrics: each returns samples from a look at the server.
+"""The definition of a metric, and the readers of metrics: each returns samples from a look at the
+server.
 
 Readers look at counters that exist anyway, so that a metric costs nothing between two scrapes.
 """

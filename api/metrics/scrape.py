@@ -1,4 +1,4 @@
-"""A look at the server for one scrape: what several metrics share, taken in short steps.
+"""A look at the server for one scrape: the values that several metrics share, read in short steps.
 
 Labels are bounded: metrics name the first ENVIRONMENTS environments that had work, and the BUSIEST
 destinations. All other environments are one, `others`.
@@ -41,7 +41,7 @@ class Busy(Struct, frozen=True):
 
 
 class Scrape:
-    """See the module. `take` comes first."""
+    """A look at the server; see the module. Call `take` first."""
 
     def __init__(self, server: "Server", named: dict[int, Labels]) -> None:
         """`named`: the environments with labels of their own; the caller keeps them."""

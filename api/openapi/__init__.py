@@ -1,4 +1,5 @@
-"""The OpenAPI 3.1 document, made from the route table alone, so that it cannot differ from the code."""
+"""The OpenAPI 3.1 document, generated from the route table only, so that it cannot differ from the
+code."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

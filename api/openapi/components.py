@@ -1,4 +1,4 @@
-"""What operations refer to: the shapes of bodies, the headers, the credentials and the errors."""
+"""The components of the document: shapes of bodies, headers, credentials and errors."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -122,7 +122,7 @@ def plain(schema: Any) -> Any:
 
 
 def headers() -> dict[str, Any]:
-    """Return every header that answers have."""
+    """Return every header of answers."""
     return {
         name: {"description": text, "schema": schema, "example": example}
         for name, (text, schema, example) in (
@@ -147,7 +147,7 @@ def header_references(status: int = 200) -> dict[str, Any]:
 
 
 def security_schemes() -> dict[str, Any]:
-    """Return the kinds of credential: all of them go into the same header."""
+    """Return the kinds of credential: all of them use the same header."""
     return {
         name: {"type": "http", "scheme": "bearer", "description": text}
         for name, text in CREDENTIALS.items()
@@ -155,7 +155,7 @@ def security_schemes() -> dict[str, Any]:
 
 
 def error_responses() -> dict[str, Any]:
-    """Return what each error looks like, once for all routes."""
+    """Return the shape of each error, once for all routes."""
     return {
         f"Error{status}": error_response(
             status,

@@ -1,4 +1,4 @@
-"""Examples, made of schemas: the words of this service where a field has one, else what the bounds allow.
+"""Examples, generated from schemas: a word of this service if a field has one, else any allowed value.
 
 An explicit example (of a route or a field) always wins. Tests hold every example to its schema.
 """
@@ -14,7 +14,7 @@ _DEPTH = 12  # of nested shapes; ours have half of it
 
 
 class Examples:
-    """Makes examples of the schemas of one document."""
+    """A maker of examples of one document's schemas."""
 
     def __init__(self, schemas: dict[str, Any]) -> None:
         self._schemas = schemas
@@ -61,7 +61,7 @@ class Examples:
         return {"boolean": True, "null": None}.get(kind or "", {})
 
     def _fits(self, word: Any, schema: dict[str, Any]) -> bool:
-        """Whether a word is of the schema's type, so far as can be told without validating."""
+        """Whether a word has the schema's type, as far as that shows without validating."""
         if "$ref" in schema:
             return self._fits(word, self._schemas[schema["$ref"].rpartition("/")[2]])
         if found := choices(schema):

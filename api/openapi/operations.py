@@ -39,7 +39,7 @@ _KEY = {
 
 
 class Operations:
-    """Describes routes with the shapes of one document."""
+    """A writer of operations, with the shapes of one document."""
 
     def __init__(
         self, schemas: dict[str, Any], references: dict[Any, Any], examples: Examples
@@ -163,7 +163,7 @@ class Operations:
 
 
 def _own_headers(route: Route) -> dict[str, Any]:
-    """Return the headers that the successes of a route have beside those of any answer."""
+    """Return the headers that the successes of a route have beside the usual ones."""
     return {
         name: {"description": text, "schema": {"type": "string"}}
         for name, text in route.answer_headers.items()
@@ -179,7 +179,7 @@ def path_parameters(route: Route) -> dict[str, dict[str, Any]]:
 
 
 def statuses_of_errors(route: Route) -> list[int]:
-    """Return every status of an error that a route can answer with."""
+    """Return every error status of a route."""
     found = {*ANY_ROUTE, *route.refusals, *(STATUS_OF_CODE[code] for code in route.codes)}
     return sorted(found if route.scopes is None else found | set(CREDENTIAL))
 
@@ -193,7 +193,7 @@ def _codes(route: Route, status: int) -> list[str]:
 
 
 def _description(route: Route) -> str:
-    """Return what is to be known of a route, and who may call it."""
+    """Return a route's description, and its allowed callers."""
     if route.scopes is None:
         return route.description
     if route.embed is Embed.ONLY:
@@ -211,7 +211,7 @@ def _description(route: Route) -> str:
 
 
 def _security(route: Route) -> list[dict[str, list[str]]]:
-    """Return which credentials a route takes, any one of them."""
+    """Return the credentials of a route; one of them is enough."""
     if route.scopes is None:
         return []
     if route.embed is Embed.ONLY:

@@ -1,4 +1,4 @@
-"""What the document says in words: of the whole, of its groups, and of each error. No structure here."""
+"""The words of the document: on the whole, on its groups, and on each error. No structure here."""
 
 DESCRIPTION = """\
 Angarium takes events and delivers them to destinations: signed, in order where that was asked for, and

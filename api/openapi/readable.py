@@ -1,4 +1,4 @@
-"""The document as programs that make clients can read it, where they cannot read what pydantic wrote.
+"""The document in a form for client generators, which cannot read all of pydantic's output.
 
 Each rule has its program: `tests/generated` runs them all.
 """
@@ -15,7 +15,7 @@ _JSON_SCHEMA = [kind for kind in _KINDS if kind not in ("object", "boolean")]
 
 
 def choices(schema: Mapping[str, Any]) -> Sequence[dict[str, Any]]:
-    """Return the schemas of which a value has to fit one; none where the schema is no choice."""
+    """Return the schemas of a choice; none if the schema is no choice."""
     excluded = schema.get("not", {}).get("type", ())
     if excluded:
         return [{"type": kind} for kind in _KINDS if kind not in excluded]
@@ -44,7 +44,7 @@ def readable(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def used(schemas: dict[str, Any], *roots: Any) -> dict[str, Any]:
-    """Return those of the schemas that `roots` refer to, directly or through others."""
+    """Return the schemas that `roots` refer to, directly or through others."""
     wanted: set[str] = set()
     left = list(_referred(roots))
     while left:

@@ -1,4 +1,4 @@
-"""What receivers get, as the document's `webhooks`: events, and the service's own among them."""
+"""The document's `webhooks`: events in the form that receivers get, and the service's own events."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,5 @@
-"""What fields hold in examples: by model, then by field alone. None means null. Nothing here is code."""
+"""The values of fields in examples: by model, then by field alone. None means null. Nothing here is
+code."""
 
 from typing import Any
 

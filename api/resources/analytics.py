@@ -1,4 +1,4 @@
-"""Counters of a destination or an environment over a period: totals, a series, and what went wrong."""
+"""Counters of a destination or an environment over a period: totals, a series, and errors."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -58,7 +58,7 @@ class EnvironmentAnalyticsQuery(AnalyticsQuery):
 
 
 def default_granularity(period: int) -> GranularityName:
-    """Return how finely a period is shown where the caller does not say."""
+    """Return the interval of a period for which the caller names none."""
     if period <= PERIODS["6h"]:
         return "minute"
     return "hour" if period <= PERIODS["7d"] else "day"
@@ -73,7 +73,7 @@ def bounds(now: int, period: int) -> tuple[int, int]:
 
 
 async def analytics(call: Call) -> Answer:
-    """Sum a destination's counters. A long series is made while its client takes it."""
+    """Sum a destination's counters. A long series is made while its client reads it."""
     query = call.query_as(AnalyticsQuery)
     record = await required(call)
     period = PERIODS[query.period]
@@ -90,7 +90,7 @@ async def analytics(call: Call) -> Answer:
 
 
 async def of_environment(call: Call) -> Answer:
-    """Sum the counters of all destinations that exist for the caller."""
+    """Sum the counters of all destinations that the caller can see."""
     query = call.query_as(EnvironmentAnalyticsQuery)
     period = PERIODS[query.period]
     granularity = query.granularity or default_granularity(period)

@@ -1,4 +1,4 @@
-"""The audit log: who changed what of the configuration."""
+"""The audit log: the changes of the configuration, and their actors."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""GET /auth/context: who calls."""
+"""The route GET /auth/context: the caller's identity."""
 
 from api import shapes
 from api.call import Call
@@ -11,7 +11,7 @@ from engine.plans.plans import limits_of
 
 
 async def context(call: Call) -> shapes.AuthContext:
-    """Say what the credential stands for."""
+    """Show the identity behind the credential."""
     credential = call.admitted.credential
     workspace = call.services.models.workspaces[credential.workspace]
     customer = call.customer

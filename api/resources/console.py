@@ -16,7 +16,7 @@ TAG = "Console"
 
 
 def _actor(call: Call) -> Principal:
-    """Return who acts, in the environment of the key: these routes are of none."""
+    """Return the actor, in the environment of the key: these routes belong to no environment."""
     own = call.admitted.credential.environment
     return structs.replace(call.actor, environment=own.number if own else None)
 
@@ -38,7 +38,7 @@ async def create(call: Call) -> ConsoleSession:
 
 
 async def delete(call: Call) -> shapes.Success:
-    """End the session that asks; a key, which is none, lives on."""
+    """End the calling session; a calling key stays valid."""
     await call.services.console.end(_actor(call), call.admitted.credential)
     return {"success": True}
 

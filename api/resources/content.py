@@ -1,7 +1,7 @@
-"""A file's bytes as an answer: whole, a part, or nothing new; always a download, never a page.
+"""A file's bytes as an answer: whole, a part, or unchanged; always a download, never a page.
 
-The bytes, the name and the type are strangers' words, and our origin has sessions: whatever they are,
-no browser renders or runs them here.
+Bytes, name and type come from strangers, and our origin has sessions. So no browser ever renders or
+runs them here.
 """
 
 import base64
@@ -56,11 +56,11 @@ class FileContent(BaseModel):
 
 
 class FilePart(BaseModel):
-    """The part of the file that `Range` asks for; `Content-Range` says which."""
+    """The part of the file that `Range` asks for, as `Content-Range` states it."""
 
 
 class FileUnchanged(BaseModel):
-    """The caller has the content already, as its `If-None-Match` says."""
+    """The caller has the content already, by its `If-None-Match`."""
 
 
 CONTENT_RESPONSES: dict[int, type[BaseModel]] = {

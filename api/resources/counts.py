@@ -1,4 +1,4 @@
-"""Counts of what an environment holds now: what waits, what is dead, and what is switched off."""
+"""Counts of an environment's present objects: waiting deliveries, dead letters, disabled destinations."""
 
 from collections.abc import AsyncIterator
 
@@ -25,12 +25,12 @@ class CountsQuery(Query):
 
 
 def destinations_in_slices(call: Call) -> AsyncIterator[Destination]:
-    """Yield all destinations of the environment. Other tasks have their turn in between."""
+    """Yield all destinations of the environment. Other tasks run in between."""
     return in_slices(call.services.models.destinations_of(call.number), AT_ONCE)
 
 
 async def own_destinations(call: Call) -> AsyncIterator[Destination]:
-    """Yield the destinations that exist for the caller and are not archived, in slices."""
+    """Yield the destinations that the caller can see and that are not archived, in slices."""
     account = None if call.customer is None else call.customer.account
     async for each in destinations_in_slices(call):
         if each.status is not DestinationStatus.ARCHIVED and (
@@ -71,7 +71,7 @@ async def counts(call: Call) -> Counts:
 
 
 def outcome_counts(found: CounterSums | DestinationTotals | None) -> OutcomeCounts:
-    """Return counters as callers see them. `found` None: nothing was counted."""
+    """Return counters as callers see them. `found` None: counting was not possible."""
     return {
         "attempts": 0 if found is None else found.attempts,
         "delivered": 0 if found is None else found.delivered,

@@ -1,4 +1,4 @@
-"""Customers' accounts: what they are named, what they may use, and what they have."""
+"""Customers' accounts: their names, quotas and permissions, and the counts of their objects."""
 
 from typing import Annotated
 
@@ -103,7 +103,7 @@ async def get(call: Call) -> Customer:
 
 
 async def put(call: Call) -> Customer:
-    """Say what it is named and may use."""
+    """Set the account's name, quotas and permissions."""
     account = await call.services.customers.replace(
         call.actor, call.number, call.path["externalId"], call.body_as(CustomerDraft)
     )
@@ -111,7 +111,7 @@ async def put(call: Call) -> Customer:
 
 
 async def erase(call: Call) -> Customer:
-    """Begin to erase what one has."""
+    """Begin to erase the contents of an account."""
     name = call.path["externalId"]
     await call.services.customer_erasures.request(call.actor, call.number, name)
     return await view(call, await call.services.customers.get(call.number, name))

@@ -90,13 +90,13 @@ def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> shapes.Deli
 
 
 def _shown(call: Call, entry: DeliveryEntry) -> DeliveryStatus:
-    """Return the status that callers see of a delivery that is not in flight."""
+    """Return the status that callers see for a delivery that is not in flight."""
     held = entry.status is DeliveryStatus.RETRYING and _is_held(call, entry.destination)
     return DeliveryStatus.PENDING if held else entry.status
 
 
 def _next_attempt(call: Call, entry: DeliveryEntry) -> str | None:
-    """Return when a delivery is tried again: not before what holds its destination ends."""
+    """Return when a delivery is tried again: not before the hold on its destination ends."""
     due_ms = entry.next_attempt_at_ms
     health = call.services.directory.health(entry.destination).health
     hold = None if health is None else health.hold
@@ -182,7 +182,7 @@ async def _page(
     limit: int,
     statuses: tuple[DeliveryStatus, ...] | None = None,
 ) -> shapes.Page[shapes.DeliveryItem]:
-    """Return a page. What is in flight is PENDING or RETRYING in its row, and shown as DELIVERING."""
+    """Return a page. A delivery in flight is PENDING or RETRYING in its row, and shown as DELIVERING."""
     below = position(listing_name, call.number, cursor)
     which = await own(call, which)
     found = DeliveryPage([], None)
@@ -249,7 +249,7 @@ async def _held(call: Call, which: DeliveryFilter) -> tuple[str, ...]:
 
 
 def flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:
-    """Return which of some deliveries are in flight."""
+    """Return the ids of the given deliveries that are in flight."""
     waiting = [entry.id for entry in entries if entry.status in UNSETTLED]
     return call.services.directory.delivering(waiting) if waiting else set()
 

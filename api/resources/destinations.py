@@ -68,7 +68,7 @@ async def required(call: Call) -> DestinationRecord:
 
 
 async def must_exist(call: Call, destination: str) -> None:
-    """Raise Refusal 404 where the destination that a write's body names does not exist for the caller."""
+    """Raise Refusal 404 if the caller cannot see the destination that a write's body names."""
     record = await call.services.destination_store.get(call.number, destination)
     if record is None or not call.sees(record.customer_account):
         raise Refusal("not_found", "destinationId: no such destination")
@@ -116,13 +116,13 @@ async def patch(call: Call) -> shapes.DestinationWithSecret:
 
 
 async def archive(call: Call) -> shapes.Success:
-    """End a destination for good."""
+    """Archive a destination for good."""
     await call.services.destinations.archive(call.actor, call.number, call.identifier())
     return {"success": True}
 
 
 async def enable(call: Call) -> shapes.Destination:
-    """Send on what was held."""
+    """Send the held deliveries."""
     record = await call.services.destinations.enable(call.actor, call.number, call.identifier())
     return view(call, record)
 

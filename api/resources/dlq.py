@@ -114,7 +114,7 @@ class DlqSelection(Document):
     dry_run: bool = Field(False, description="Only count what is meant.")
 
     def judged(self) -> DeliveryFilter:
-        """Return it as a filter. Raises Refusal 400 where it is empty or runs backwards."""
+        """Return the selection as a filter. Raises Refusal 400 if it is empty or runs backwards."""
         ids = self.delivery_ids
         given = (ids, self.from_, self.to, self.destination_id, self.event_type, self.signature)
         if all(each is None for each in given) and self.error_category is None:
@@ -150,7 +150,7 @@ def entry_view(call: Call, entry: DeliveryEntry) -> DlqEntry:
 
 
 async def listing(call: Call) -> shapes.Page[DlqEntry]:
-    """List what is in the queue, the latest dead first."""
+    """List the entries of the queue, the latest dead letter first."""
     query = call.query_as(DlqQuery)
     below = await _place(call, position(LISTING, call.number, query.cursor))
     which = _visible(call, await own(call, query.which()))
@@ -175,7 +175,7 @@ async def _place(call: Call, delivery: str | None) -> DeadPosition | None:
 
 
 async def groups(call: Call) -> shapes.Page[DlqGroup]:
-    """Group what is in the queue by what it died of."""
+    """Group the entries of the queue by cause."""
     query = call.query_as(DlqQuery)
     after = position(GROUPS, call.number, query.cursor)
     which = _visible(call, await own(call, query.which()))
@@ -220,13 +220,13 @@ async def retry(call: Call) -> Requeued:
 
 
 async def retry_all(call: Call) -> BulkRetry:
-    """Try anew what is selected."""
+    """Retry the selected entries."""
     answer, done = await _bulk(call, call.services.dead_letters.retry_all)
     return {**answer, "retried": done}
 
 
 async def discard_all(call: Call) -> BulkDiscard:
-    """Give up what is selected."""
+    """Discard the selected entries."""
     answer, done = await _bulk(call, call.services.dead_letters.discard_all)
     return {**answer, "discarded": done}
 
@@ -235,7 +235,8 @@ async def _bulk(
     call: Call,
     act: Callable[[Principal, int, DeliveryFilter, dict[str, Any], Bound], Awaitable[Bulk]],
 ) -> tuple[BulkAnswer, int]:
-    """Act on the selected deliveries, or only count them. Return the answer, and how many were done."""
+    """Act on the selected deliveries, or only count them. Return the answer, and the number of
+    deliveries."""
     selection = call.body_as(DlqSelection)
     which = selection.judged()
     if selection.destination_id is not None:
@@ -258,7 +259,7 @@ async def _bulk(
 
 
 async def _require(call: Call, deliveries: tuple[str, ...]) -> None:
-    """Raise Refusal 404 where one of them does not exist for the caller."""
+    """Raise Refusal 404 if the caller cannot see one of them."""
     named = await own(call, DeliveryFilter(ids=deliveries))
     most = len(deliveries)
     found = await call.services.delivery_log.deliveries(call.number, named, None, most)

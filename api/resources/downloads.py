@@ -1,4 +1,4 @@
-"""Downloads by signed URL: for whoever was given one. A bad token is a path that does not exist."""
+"""Downloads by signed URL, without a key. For a bad token the path does not exist."""
 
 from api.call import Answer, Call
 from api.resources.content import (
@@ -18,7 +18,7 @@ TOKEN = {"type": "string", "minLength": 80, "maxLength": 80}
 
 
 async def download(call: Call) -> Answer:
-    """Answer with the file that a token lets its bearer read."""
+    """Answer with the file of a token."""
     files = call.services.files
     # A token that is forged, changed or too old, and a file that is gone, are all the same to a stranger.
     missing = Refusal("not_found", "no such file, or its URL has expired")

@@ -1,4 +1,4 @@
-"""Embedded access: a token for one end-customer's browser, and what its portal draws itself from."""
+"""Embedded access: a token for one end-customer's browser, and the settings of its portal."""
 
 from pydantic import Field
 
@@ -31,7 +31,7 @@ class SessionDraft(Document):
 
 
 async def create(call: Call) -> EmbedSession:
-    """Open a session; its token is in this answer and nowhere else."""
+    """Open a session; only this answer has its token."""
     draft = call.body_as(SessionDraft)
     services = call.services
     session = await services.sessions.create(
@@ -53,7 +53,7 @@ def permissions_of(settings: WorkspaceSettings, limits: AccountLimits) -> dict[s
 
 
 async def context(call: Call) -> EmbedContext:
-    """Say whose session it is, and what its portal looks like and may offer."""
+    """Show the customer of the session, and the look and abilities of its portal."""
     credential = call.admitted.credential
     customer, expires_at = call.customer, credential.expires_at
     assert customer is not None

@@ -1,4 +1,4 @@
-"""Events as they were accepted: list and get, with the payload's exact bytes."""
+"""Accepted events: list and get, with the payload's exact bytes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -36,7 +36,7 @@ def seen_customers(call: Call, given: list[str] | None) -> tuple[str, ...] | Non
 
 async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None:
     """Return how many deliveries of events an embed session sees: those to its customer's destinations.
-    None for keys, which see all."""
+    None for keys, which see all deliveries."""
     if call.customer is None:
         return None
     customer = call.customer.external_id
@@ -46,7 +46,7 @@ async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None
 def item_view(
     call: Call, entry: EventEntry, counts: Mapping[str, int] | None = None
 ) -> shapes.EventItem:
-    """Return an event as lists show it; `counts` as of `counted`."""
+    """Return an event as lists show it; `counts` come from `counted`."""
     return {
         "id": entry.id,
         "environment": word(call.environment_name),
@@ -68,7 +68,7 @@ def item_view(
 def detail_view(
     call: Call, event: EventDetail, counts: Mapping[str, int] | None = None
 ) -> shapes.Event:
-    """Return an event whole. What came as JSON goes out as the same bytes."""
+    """Return a whole event. JSON parts go out as the same bytes that came in."""
     return {
         **item_view(call, event.entry, counts),
         "payload": orjson.Fragment(event.payload),
@@ -114,7 +114,7 @@ async def get(call: Call) -> shapes.Event:
 
 
 async def erase(call: Call) -> shapes.Event:
-    """Erase what one says."""
+    """Erase the content of an event."""
     event = await call.services.erasure.erase(call.actor, call.number, call.identifier())
     return detail_view(call, event, await counted(call, [event.entry.id]))
 

@@ -1,4 +1,4 @@
-"""The explanation of an event: what the rules of now say of it, beside what was recorded."""
+"""The explanation of an event: the result of the present rules, beside the recorded deliveries."""
 
 from functools import partial
 
@@ -18,7 +18,7 @@ MOST = 1_000  # deliveries that are listed
 
 
 async def explain(call: Call) -> EventExplanation:
-    """Say who got an event, and why."""
+    """Show the receivers of an event, and the reasons."""
     services = call.services
     detail = await services.event_log.event(call.number, call.identifier())
     if detail is None or not call.sees_customer(detail.entry.customer):

@@ -95,7 +95,7 @@ class FileQuery(PageQuery):
     to: Instant | None = Field(None, description="Created before.")
 
     def which(self) -> FileFilter:
-        """Return what is to be shown."""
+        """Return the files to show."""
         return FileFilter(
             from_ms=self.from_,
             to_ms=self.to,

@@ -1,4 +1,4 @@
-"""What a destination's live actor and a sample say of it: health and test."""
+"""The live state of a destination and the result of a sample: health and test."""
 
 import math
 from collections.abc import Mapping
@@ -35,7 +35,8 @@ def precise(value: float, digits: int) -> float: ...
 @overload
 def precise(value: float | None, digits: int) -> float | None: ...
 def precise(value: float | None, digits: int) -> float | None:
-    """Return a measurement without the digits that mean nothing, cut: 0.99996 is not all."""
+    """Return a measurement without meaningless digits. It is cut, not rounded: 0.99996 does not become
+    1."""
     return None if value is None else math.floor(value * 10**digits) / 10**digits
 
 
@@ -138,7 +139,7 @@ def _actor_view(actor: ActorReport) -> shapes.ActorState:
 
 
 def _at_rest(record: DestinationRecord | Destination, report: DestinationReport) -> Health:
-    """Return the health of a destination that has no machine in memory: nothing happened lately."""
+    """Return the health of a destination without an actor in memory: nothing happened lately."""
     if record.status is not DestinationStatus.ACTIVE:
         state = HealthState.DISABLED
     else:
@@ -175,7 +176,7 @@ def _allowed_at_rest(record: DestinationRecord | Destination) -> int:
 
 
 async def resume(call: Call) -> shapes.DestinationHealth:
-    """Lift what holds a destination."""
+    """Lift the hold on a destination."""
     record = await required(call)
     await call.services.deliveries.resume(call.actor, record)
     return await _health_now(call, record)

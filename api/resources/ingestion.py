@@ -1,4 +1,4 @@
-"""How the two ingestion routes look in the document. `api.ingestion` answers them."""
+"""The two ingestion routes in the document. `api.ingestion` answers them."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""Keys: list, create, rotate, revoke. What a caller may see and touch is its `Reach`."""
+"""Keys: list, create, rotate, revoke. `Reach` limits the keys that a caller can see and change."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -47,7 +47,7 @@ class KeyDraft(Document):
 
 
 def reach_of(call: Call) -> Reach:
-    """Return which keys exist for the caller."""
+    """Return the keys that the caller can see."""
     credential = call.admitted.credential
     mcp = credential.kind is CredentialKind.MCP_KEY and credential.scope is Scope.MANAGE
     return Reach(credential.workspace, call.number, mcp)
@@ -73,7 +73,7 @@ def view(call: Call, key: KeyRecord) -> ApiKey:
 
 
 async def listing(call: Call) -> shapes.Page[ApiKey]:
-    """List the keys that exist for the caller, newest first."""
+    """List the keys that the caller can see, newest first."""
     query = call.query_as(KeyQuery)
     below = position(LISTING, call.number, query.cursor)
     take = partial(call.services.keys.page, reach_of(call))
@@ -85,7 +85,7 @@ async def listing(call: Call) -> shapes.Page[ApiKey]:
 
 
 async def create(call: Call) -> ApiKeyWithSecret:
-    """Make a key; its secret is in this answer and nowhere else."""
+    """Make a key; only this answer has its secret."""
     draft = call.body_as(KeyDraft)
     reach = reach_of(call)
     is_mcp = draft.kind == "MCP_KEY"
@@ -104,7 +104,7 @@ async def create(call: Call) -> ApiKeyWithSecret:
 
 
 async def rotate(call: Call) -> ApiKeyWithSecret:
-    """Give a key a new secret, which is in this answer and nowhere else."""
+    """Give a key a new secret; only this answer has it."""
     identifier, reach, services = call.identifier(), reach_of(call), call.services
     made = await services.commands.run(
         lambda: services.keys.rotate(identifier, actor=call.actor, reach=reach)

@@ -1,4 +1,4 @@
-"""The look-up of what somebody has at hand: an id, an idempotency key, the beginning of a name."""
+"""The look-up of an object by an id, an idempotency key, or the beginning of a name."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What is told without a credential: whether the service lives and works, and how to use it."""
+"""The routes without a credential: whether the service lives and is ready, and its documentation."""
 
 from collections.abc import Callable
 
@@ -14,12 +14,12 @@ RETRY_S = 2  # about what a database that restarts is away
 
 
 def live(_: Services) -> Answer:
-    """Answer, which is what it says."""
+    """Answer: the answer itself shows that the process lives."""
     return Answer(200, {"status": "ok"})
 
 
 def ready(services: Services) -> Answer:
-    """Say whether work can be taken, and if not, why. Raises Refusal 503."""
+    """Show whether the service can take work. Raises Refusal 503 with the reasons if not."""
     reasons = services.unready()
     if reasons:
         details = tuple(Detail("", reason) for reason in reasons)
@@ -38,7 +38,7 @@ async def readyz(call: Call) -> Answer:
 
 
 class StaticDocument:
-    """A document that is the same for everybody and always."""
+    """A document that is the same for everybody."""
 
     def __init__(self, body: Callable[[], bytes], content_type: str) -> None:
         self._body = body

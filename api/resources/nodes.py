@@ -1,4 +1,4 @@
-"""The servers on this database, as the one that answers sees them."""
+"""The servers on this database, as the answering server sees them."""
 
 from collections.abc import Mapping
 from uuid import UUID

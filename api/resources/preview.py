@@ -1,4 +1,4 @@
-"""What the routing rules would do with an event, without sending it."""
+"""The preview of routing: the rules' result for an event that is not sent."""
 
 import json
 from functools import partial
@@ -46,7 +46,7 @@ class PreviewInput(Document):
 
 
 async def show(call: Call) -> RulePreview:
-    """Tell what would become of an event."""
+    """Show the destinations and deliveries that an event would get."""
     event = event_of(call)
     trial = _trial(call)
     work = partial(preview, call.services.models, event, call.customer, trial)
@@ -144,7 +144,7 @@ def _destination(reached: Reached) -> PreviewDestination:
 
 
 def rule_view(judgement: Judgement) -> PreviewRule:
-    """Return what one rule says of an event."""
+    """Return one rule's judgement of an event."""
     rule, destination = judgement.rule, judgement.destination
     return {
         "ruleId": _id(rule.id),

@@ -1,4 +1,4 @@
-"""What waits, and why: the lanes of a destination, and the reasons why a delivery waits."""
+"""Waiting deliveries: the lanes of a destination, and the reasons why a delivery waits."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -92,7 +92,7 @@ def _hold(call: Call, destination: str) -> Hold | None:
 
 
 async def explain(call: Call) -> DeliveryExplanation:
-    """Say why a delivery waits."""
+    """Show the reasons why a delivery waits."""
     services = call.services
     entry = await services.delivery_log.entry(call.number, call.identifier())
     if entry is None or not call.sees_customer(entry.customer):

@@ -59,7 +59,7 @@ class ReplayQuery(PageQuery):
 
 
 async def detail(call: Call, job: ReplayJob) -> ReplayJobDetail:
-    """Return a job with the destinations that have most of it."""
+    """Return a job with the destinations that have the most deliveries of it."""
     legs = await call.services.replay_store.legs(call.number, job.id, SHARES)
     return {
         **_view(call, job),
@@ -155,7 +155,7 @@ async def cancel(call: Call) -> ReplayJobDetail:
 
 
 async def progress(call: Call) -> ReplayProgress:
-    """Show how far a job is."""
+    """Show the progress of a job."""
     job = await _required(call)
     measured = call.services.replay_speed(job.id)
     found = progress_of(job, measured, int(call.services.now() * 1000))

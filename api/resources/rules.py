@@ -35,7 +35,7 @@ LISTING = "/routing-rules"
 
 
 async def views(call: Call, rules: Sequence[RuleModel]) -> list[RoutingRule]:
-    """Return rules as callers see them, with what is known of their filters' failures."""
+    """Return rules as callers see them, with the known failures of their filters."""
     filtered = [rule.id for rule in rules if rule.filter is not None]
     recorded: dict[str, FilterErrors] = {}
     if filtered:
@@ -122,7 +122,7 @@ async def enable(call: Call) -> RoutingRule:
 
 
 async def disable(call: Call) -> RoutingRule:
-    """Route by it no more, for now."""
+    """Disable the rule, for now."""
     rule = await call.services.rules.disable(call.actor, call.number, call.identifier())
     return await view(call, rule)
 

@@ -111,7 +111,7 @@ async def versions(call: Call) -> Page[SchemaVersion]:
 
 
 async def active(call: Call) -> SchemaVersion:
-    """Show the version that events of a type are held to."""
+    """Show the active version of a type."""
     schema = await call.services.schema_store.active(call.number, _event_type(call))
     if schema is None:
         raise Refusal("not_found", "the event type has no active schema")
@@ -127,19 +127,19 @@ async def get(call: Call) -> SchemaVersion:
 
 
 async def activate(call: Call) -> SchemaVersion:
-    """Hold events to it from now on."""
+    """Make the version the active one."""
     schema = await call.services.schemas.activate(call.actor, call.number, call.identifier())
     return view(call, schema)
 
 
 async def deprecate(call: Call) -> SchemaVersion:
-    """Hold events to nothing any more."""
+    """Leave the type without an active version."""
     schema = await call.services.schemas.deprecate(call.actor, call.number, call.identifier())
     return view(call, schema)
 
 
 async def infer(call: Call) -> InferredSchema:
-    """Make a schema of recent events."""
+    """Make a schema from recent events."""
     draft = call.body_as(InferenceDraft)
     found = await call.services.inference.infer(call.actor, call.number, draft)
     return {
@@ -152,7 +152,7 @@ async def infer(call: Call) -> InferredSchema:
 
 
 def _event_type(call: Call) -> str:
-    """Return the event type of the path. No text is refused: what is no type has no versions."""
+    """Return the event type of the path. Every text is accepted: an unknown type has no versions."""
     return call.path["eventType"].replace("\0", "")
 
 

@@ -1,4 +1,4 @@
-"""A request as it was last sent, made again from what was recorded: without signature and secrets."""
+"""The last request sent for a delivery, rebuilt from the records: without signature and secrets."""
 
 import json
 from contextlib import suppress
@@ -90,7 +90,7 @@ async def request_view(call: Call, detail: DeliveryDetail) -> SentRequest | None
 
 
 def beginning(text: str, most: int) -> str:
-    """Return as much of a text as is written in JSON with at most so many bytes."""
+    """Return the beginning of a text that takes at most so many bytes in JSON."""
     written = orjson.dumps(text)
     if len(written) <= most:
         return text

@@ -1,4 +1,4 @@
-"""The live stream: what happens in an environment, as server-sent events."""
+"""The live stream: events of an environment, as server-sent events."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -49,7 +49,7 @@ class EventStream(RootModel[bytes]):
 
 
 class LiveSights:
-    """What channels show, of the services."""
+    """The services that channels read."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -78,7 +78,7 @@ class LiveSights:
         return report, health_view(destination, report, ages.get(destination.id))
 
     def throughput(self, environment: int) -> dict[str, Any]:
-        """Return the counts of the last whole second, and what waits."""
+        """Return the counts of the last whole second, and the waiting deliveries."""
         _, series = self._services.throughput.last(environment)
         point = series[-2]
         now = self._services.directory.totals(environment)
@@ -151,7 +151,7 @@ async def stream(call: Call) -> Answer:
 
 
 def _topics(given: str | None, *, own: bool) -> list[Topic]:
-    """Return the topics that are named, or all. Raises Refusal 400 where one is none."""
+    """Return the named topics, or all. Raises Refusal 400 for an unknown topic."""
     may = [each for each in TOPICS if not (own and each in OF_KEYS)]
     if given is None:
         return may

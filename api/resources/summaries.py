@@ -78,7 +78,7 @@ class SummaryQuery(PageQuery):
 
 
 def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
-    """Return what destinations are sorted by. Ends with the id: no two are equal."""
+    """Return the sort key of destinations. It ends with the id, so no two are equal."""
     if sort == "name":
         return each.name.casefold(), 0, each.id
     standing = standing_of(each, survey)
@@ -90,7 +90,7 @@ def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
 
 
 def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bool]:
-    """Return the filter that a query has."""
+    """Return the filter of a query."""
     part = None if query.name is None else query.name.casefold()
     states, customers = query.state, query.customer_external_id
 

@@ -1,4 +1,4 @@
-"""Destination templates: the catalog, and what a template would send."""
+"""Destination templates: the catalog, and a preview of the request that a template makes."""
 
 import json
 from typing import Any
@@ -104,7 +104,7 @@ async def get(call: Call) -> DestinationTemplate:
 
 
 async def preview(call: Call) -> TemplatePreview:
-    """Show what would be sent."""
+    """Show the request that would be sent."""
     draft = call.body_as(PreviewDraft)
     if draft.event is not None and draft.event_id is not None:
         raise invalid("eventId", "is given beside event")

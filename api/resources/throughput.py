@@ -1,4 +1,4 @@
-"""What an environment does now, from memory."""
+"""The present throughput of an environment, from memory."""
 
 from api.call import Call
 from api.queries import Query
@@ -17,7 +17,7 @@ class ThroughputQuery(Query):
 
 
 async def throughput(call: Call) -> Throughput:
-    """Say what was accepted and delivered lately, and what waits."""
+    """Show the rates of accepted and delivered events, and the waiting deliveries."""
     call.query_as(ThroughputQuery)
     total, series = call.services.throughput.last(call.number)
     now = call.services.directory.totals(call.number)
@@ -37,7 +37,7 @@ async def throughput(call: Call) -> Throughput:
 
 
 def _loop(call: Call) -> LoopHealth:
-    """Return how the process does. Whose the long steps are is told of one's own alone."""
+    """Return the state of the process. A caller sees only its own long steps by name."""
     watch = call.services.watch
     known = watch.statistics()
     return {

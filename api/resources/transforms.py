@@ -1,4 +1,4 @@
-"""Transform scripts: versions by destination, publishing, and runs that change nothing."""
+"""Transform scripts: versions by destination, publishing, and trial runs."""
 
 from typing import Any
 
@@ -138,13 +138,13 @@ async def get(call: Call) -> TransformScript:
 
 
 async def publish(call: Call) -> TransformScript:
-    """Make it the live one."""
+    """Make the version the live one."""
     script = await call.services.transforms.publish(call.actor, call.number, call.identifier())
     return view(call, script)
 
 
 async def unpublish(call: Call) -> TransformScript:
-    """Have no script live."""
+    """Leave the destination without a live script."""
     script = await call.services.transforms.unpublish(call.actor, call.number, call.identifier())
     return view(call, script)
 

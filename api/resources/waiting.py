@@ -1,4 +1,4 @@
-"""What callers do with a delivery that waits: have it sent now, or cancel it."""
+"""Commands on waiting deliveries: send them now, or cancel them."""
 
 from collections.abc import Awaitable, Callable
 
@@ -25,22 +25,22 @@ Order = Callable[[Principal, int, str, SessionCustomer | None], Awaitable[Delive
 
 
 async def retry(call: Call) -> shapes.DeliveryItem:
-    """Have one sent now."""
+    """Send one delivery now."""
     return await _ordered(call, call.services.deliveries.retry)
 
 
 async def cancel(call: Call) -> shapes.DeliveryItem:
-    """Have one sent no more."""
+    """Cancel one delivery."""
     return await _ordered(call, call.services.deliveries.cancel)
 
 
 async def retry_all(call: Call) -> ReplayJobDetail:
-    """Have all that match sent now."""
+    """Send all matching deliveries now."""
     return await _job(call, JobKind.RETRY)
 
 
 async def cancel_all(call: Call) -> ReplayJobDetail:
-    """Have all that match sent no more."""
+    """Cancel all matching deliveries."""
     return await _job(call, JobKind.CANCEL)
 
 

@@ -1,7 +1,7 @@
 """A load generator in a process of its own: `python -m bench.load`, its plan as JSON on stdin.
 
-A bare selector and httptools, bodies made of prepared pieces, so that it costs little beside what it
-measures; what it cost, and how late it was, is part of its report, one JSON line.
+It uses a bare selector and httptools, and bodies of prepared pieces, so that it costs little beside the
+measured server. Its report, one JSON line, includes its own cost and its lateness.
 """
 
 from bench.load.plan import LANE_SPAN, Plan

@@ -1,4 +1,4 @@
-"""Read a plan, post it, print the report. Exit code 2: the plan makes no sense."""
+"""The command: read a plan, post it, print the report. Exit code 2: the plan makes no sense."""
 
 import json
 import sys

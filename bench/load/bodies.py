@@ -1,4 +1,4 @@
-"""Bodies of requests, put together of prepared pieces: only numbers and times are new in each."""
+"""Bodies of requests from prepared pieces: only numbers and times are new in each."""
 
 import itertools
 import random
@@ -21,7 +21,7 @@ _DRAWN = 1_024  # at once: a draw of one costs twice as much
 
 
 class Bodies:
-    """Makes the bodies of a plan."""
+    """The maker of a plan's bodies."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -46,7 +46,7 @@ class Bodies:
         self.lane = 0
 
     def _draws(self) -> Callable[[int], int]:
-        """Return what spreads numbers over types, or over lanes if there are none."""
+        """Return the weights of types, or of lanes if there are no types."""
         plan = self._plan
         count = plan.types or plan.lanes or 1
         if not plan.zipf:
@@ -59,7 +59,7 @@ class Bodies:
 
     def body(self, first: int, count: int, sent_at: float) -> bytes:
         """Return the body of a request with events `first` to `first + count - 1`, sent at that time.
-        `lane` is then that of the last of them."""
+        `lane` is then the lane of the last event."""
         sent = b"%.6f" % sent_at
         if self._plan.batch == 1:
             return self._event(first, sent)
@@ -91,7 +91,7 @@ class Bodies:
         )
 
     def _filling(self, size: int) -> bytes:
-        """Return the rest of a payload, of exactly that many bytes."""
+        """Return padding of exactly so many bytes for the rest of a payload."""
         found = self._fillings.get(size)
         if found is None:
             items = max(1, (size - _FRAME_BYTES) // len(_ITEM))
@@ -115,7 +115,7 @@ def zipf(count: int, exponent: float) -> list[float]:
 
 
 def drawn(values: Sequence[int], weights: Sequence[float], seed: int) -> Iterator[int]:
-    """Draw values by their weights, for ever, the same ones with the same seed."""
+    """Draw values by their weights, for ever. A seed gives the same values each time."""
     chance = random.Random(seed)
     heaped = list(itertools.accumulate(weights))
     while True:

@@ -1,4 +1,4 @@
-"""One kept connection of the generator; it connects anew when it was lost."""
+"""One kept connection of the generator; it connects again after a loss."""
 
 import select
 import socket
@@ -18,7 +18,7 @@ DOWN_S = 0.01  # between attempts while nobody listens: a server that was killed
 
 
 class Connection:
-    """Posts one request at a time and tells its generator when it may post again."""
+    """A poster of one request at a time, which tells its generator when it can post again."""
 
     def __init__(self, generator: "Generator", own: int) -> None:
         self.own = own  # the next number of its own lane
@@ -108,7 +108,7 @@ class Connection:
         self._generator.rest(self, now)
 
     def abandon(self) -> None:
-        """Count what has no answer yet as doubtful."""
+        """Count requests without an answer as doubtful."""
         if self._busy:
             self._doubt()
 
@@ -133,7 +133,7 @@ class Connection:
         self._generator.rest(self, time.perf_counter())
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the connection."""
         if self._sock is not None:
             self._generator.connections.pop(self._sock.fileno(), None)
             self._generator.poll.unregister(self._sock.fileno())

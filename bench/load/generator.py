@@ -1,7 +1,7 @@
-"""The generator's loop: what is due is posted over a connection that rests, until all is answered.
+"""The generator's loop: due events are posted over an idle connection, until all are answered.
 
-In an open loop it waits to the microsecond, and notes how much later than it could have it posted: that
-share of a latency is its own, and not the server's.
+In an open loop it waits to the microsecond, and records by how much it was late through its own fault:
+that share of a latency is not the server's.
 """
 
 import math
@@ -20,7 +20,7 @@ LOOK_S = 0.5  # between looks at the clock while nothing happens
 
 
 class Generator:
-    """Posts a plan's events. One thread, one selector."""
+    """The poster of a plan's events. One thread, one selector."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -56,7 +56,7 @@ class Generator:
         return parts
 
     def run(self) -> dict[str, Any]:
-        """Post everything; return what came of it as JSON-ready values."""
+        """Post everything; return the results as JSON-ready values."""
         for number in range(self.plan.connections):
             connection = Connection(self, number * LANE_SPAN + self.plan.first)
             with suppress(OSError):  # the server is not there yet: posting says so
@@ -82,7 +82,7 @@ class Generator:
         return self._report(began, wall)
 
     def rest(self, connection: Connection, now: float) -> None:
-        """Take a connection that may post again."""
+        """Take a connection that can post again."""
         if not self._idle:
             self._idle_since = now
         self._idle.append(connection)
@@ -101,7 +101,7 @@ class Generator:
                 self._begin(part)
 
     def _begin(self, part: Part) -> None:
-        """Post the part's next request over a connection that rests."""
+        """Post the part's next request over an idle connection."""
         count = min(self.plan.batch, part.events - part.begun)
         first = part.first + part.begun
         intended = part.due(part.begun) if part.rate else time.perf_counter()
@@ -156,7 +156,7 @@ class Generator:
 
 
 def _whole(parts: list[Part]) -> Part:
-    """Return what came of all parts of a plan."""
+    """Return the results of all parts of a plan."""
     if len(parts) == 1:
         return parts[0]
     whole = Part(parts[0].rate, 0, math.inf, parts[0].first)

@@ -1,4 +1,4 @@
-"""What to post: how many events, of what sizes and types, over how many connections, how fast."""
+"""The plan of a load: how many events, of which sizes and types, over how many connections, how fast."""
 
 import json
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ class Plan:
     give_up_s: float = 120.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError with what makes no sense."""
+        """Raise ValueError with the fault of the plan."""
         if self.steps:
             _require(not self.rate, "either rate or steps")
             _require(not self.events, "how many events there are follows of steps")
@@ -91,7 +91,7 @@ class Plan:
 
     @property
     def open(self) -> bool:
-        """Whether posts are due at times of their own."""
+        """Whether each post has its own due time."""
         return bool(self.rate or self.steps)
 
     @staticmethod
@@ -100,7 +100,7 @@ class Plan:
         return max(1, round(rate * seconds))
 
     def weighted_sizes(self) -> list[tuple[int, float]]:
-        """Return sizes with their weights, none where events are those of old."""
+        """Return sizes with their weights, none for events of the default size."""
         if isinstance(self.sizes, list):
             _require(all(len(each) == 2 for each in self.sizes), "sizes are pairs: bytes, weight")
             return [(int(size), float(weight)) for size, weight in self.sizes]

@@ -1,4 +1,4 @@
-"""What came of a part of a plan: a whole one, or a step. Hot paths only count and append."""
+"""The results of a part of a plan: a whole plan, or a step. Hot paths only count and append."""
 
 import time
 from array import array
@@ -11,7 +11,8 @@ from bench.latency import encoded, histogram, in_seconds, told
 
 @dataclass
 class Part:
-    """A part of a plan: its events are due `rate` a second from `start`, or whenever there is room."""
+    """A part of a plan: its events are due `rate` a second from `start`, or as soon as a connection is
+    idle."""
 
     rate: float  # events a second; 0: closed loop
     events: int
@@ -42,7 +43,8 @@ class Part:
         self.cpu_s = -time.process_time()
 
     def close(self, now: float, batch: int) -> None:
-        """End it. What was never begun has waited until now at the least, and counts as that."""
+        """End the part. Events that were never begun have waited until now at least, and count like
+        that."""
         self.cpu_s += time.process_time()
         self.wall_s = now - self.start
         if self.rate:
@@ -51,11 +53,11 @@ class Part:
                 self.latencies_s.append(now - self.due(position))
 
     def due(self, position: int) -> float:
-        """Return when its event of this position is due."""
+        """Return when the event at this position is due."""
         return self.start + position / self.rate
 
     def add(self, other: "Part") -> None:
-        """Take in what came of another part."""
+        """Add the results of another part."""
         self.events += other.events
         self.begun += other.begun
         self.unsent += other.unsent
@@ -72,7 +74,7 @@ class Part:
         self.wall_s += other.wall_s
 
     def report(self, *, hdr: bool, span_s: float) -> dict[str, Any]:
-        """Return what came of it as JSON-ready values; rates are over `span_s`."""
+        """Return the results as JSON-ready values; rates are over `span_s`."""
         found = histogram(self.latencies_s)
         figures: dict[str, Any] = {
             "accepted": self.accepted,

@@ -1,7 +1,7 @@
-"""Where the time goes: CPU by stage, module and statement, allocations, and the depths of queues.
+"""Profiles of the server: CPU by stage, module and statement, allocations, and the depths of queues.
 
-`profiled` measures a scenario with all of it. What runs within the server is `sampler`, `depths` and
-`recording`, which import nothing else of the bench; the rest reads what they wrote.
+`profiled` measures a scenario with all of these. `sampler`, `depths` and `recording` run within the
+server and import nothing else of the bench; the other modules read their output.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""What memory an event takes: every block, by module, from a record that the server made of itself.
+"""The memory that an event takes: every block, by module, from a record that the server made of itself.
 
-Nothing of such a run is timed. What is freed again counts as much as what stays, since taking and freeing
-is what costs; what stays is in `Profile`'s figures.
+Nothing of such a run is timed. Freed blocks count as much as kept ones, since the cost is in taking and
+freeing; `Profile` has figures for kept memory.
 """
 
 import time
@@ -44,7 +44,7 @@ class Allocated:
     figures: dict[str, float] = field(default_factory=dict)
 
     def into(self, measurement: Measurement) -> None:
-        """Add it to what was measured."""
+        """Add the allocations to the measurement."""
         measurement.allocations = self.modules
         measurement.figures |= self.figures
 
@@ -60,7 +60,7 @@ class Record:
         service.settings |= {"BENCH_ALLOCATIONS": str(self._path)}
 
     def depths(self) -> dict[str, int]:
-        """Return nothing: queues are of no interest in a run so slow."""
+        """Return nothing: queues are of no interest in such a slow run."""
         return {}
 
     def begin(self) -> None:
@@ -69,7 +69,7 @@ class Record:
         _wait(begun(self._path))
 
     def end(self, events: int) -> Allocated:
-        """Return what each of so many events took since `begin`."""
+        """Return the allocations of each of so many events since `begin`."""
         wish(self._path).unlink()
         _wait(done(self._path))
         blocks, size = counted(self._path)
@@ -97,7 +97,7 @@ class Recorded(Service):
 
 
 def counted(path: Path) -> tuple[Counter[str], int]:
-    """Return how many blocks a record has by module, and how many bytes in all."""
+    """Return the number of blocks of a record by module, and its bytes in all."""
     by_stack: Counter[int] = Counter()
     modules: dict[int, str] = {}
     size = 0
@@ -118,7 +118,7 @@ def counted(path: Path) -> tuple[Counter[str], int]:
 
 
 def module(file: str) -> str:
-    """Return the dotted name of the module that a file is."""
+    """Return the dotted name of a file's module."""
     path = Path(file)
     if path.is_relative_to(ROOT) and "site-packages" not in path.parts:
         path = path.relative_to(ROOT)

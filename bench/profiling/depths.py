@@ -1,4 +1,4 @@
-"""How deep the queues of a server are, told from within its process."""
+"""The depths of a server's queues, read from within its process."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def depths(server: "Server") -> dict[str, int]:
-    """Return what waits now, by where. Every number is one that its owner keeps anyway."""
+    """Return the number of waiting items, by queue. Every number is one that its owner keeps anyway."""
     intake, recorder = server.intake.statistics(), server.recorder.statistics()
     directory, wire = server.directory.statistics(), server.wire.statistics()
     return {

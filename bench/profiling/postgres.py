@@ -1,4 +1,4 @@
-"""What the database's processes use, by what they are for: read from /proc and `pg_stat_activity`.
+"""The use of CPU by the database's processes, by their purpose: read from /proc and `pg_stat_activity`.
 
 Each hot statement has a connection of its own (`storage/database/profiles.py`), so that the CPU of its
 backend is the CPU of the statement.
@@ -32,8 +32,8 @@ _QUERY = """
 
 @dataclass(frozen=True)
 class Reading:
-    """The processes of a database at an instant: CPU seconds of each, what it is for, and how long the
-    log is in bytes."""
+    """The processes of a database at an instant: CPU seconds and purpose of each, and the bytes of its
+    log."""
 
     used: dict[int, tuple[float, float]]  # all of it, and the kernel's part
     roles: dict[int, str]
@@ -42,7 +42,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Spent:
-    """What was used between two readings: CPU seconds by role, and in all by the kernel; bytes of log."""
+    """The use between two readings: CPU seconds by role, and in all by the kernel; bytes of log."""
 
     by_role: dict[str, float]
     system_s: float
@@ -50,7 +50,7 @@ class Spent:
 
 
 def read(folder: Path, postmaster: int) -> Reading:
-    """Read what the database below a data folder has used so far."""
+    """Read the use so far of the database below a data folder."""
     rows = asyncio.run(_rows(folder))
     roles = {row["pid"]: role_of(row["backend_type"], row["application_name"]) for row in rows}
     used = {pid: (own_cpu_s(pid), system_s(pid)) for pid in tree(postmaster)}
@@ -71,7 +71,7 @@ async def _rows(folder: Path) -> list[Any]:
 
 
 def role_of(kind: str, application: str) -> str:
-    """Return what a process of PostgreSQL is for."""
+    """Return the purpose of a process of PostgreSQL."""
     if kind != "client backend":
         return _OF_ITS_OWN.get(kind, "other")
     if application == MEASURING:
@@ -80,8 +80,8 @@ def role_of(kind: str, application: str) -> str:
 
 
 def spent(before: Reading, after: Reading) -> Spent:
-    """Return what was used between two readings. A process that came in between counts whole, one that
-    went not at all: hot connections stay."""
+    """Return the use between two readings. A process that started in between counts whole, one that
+    ended does not count: hot connections stay."""
     by_role: dict[str, float] = {}
     system_s = 0.0
     for pid, (whole, system) in after.used.items():

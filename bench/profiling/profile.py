@@ -1,4 +1,4 @@
-"""A profile of a run: what the server is started with, and what its CPU went to between two instants."""
+"""A profile of a run: the server's start for it, and the split of its CPU between two instants."""
 
 import json
 import time
@@ -22,7 +22,7 @@ _TAIL = 4096  # bytes: the last line of what the server tells of itself
 
 @dataclass(frozen=True)
 class Profiled:
-    """What a profile says of an event: CPU microseconds by stage and by module, and other figures."""
+    """A profile per event: CPU microseconds by stage and by module, and other figures."""
 
     split: dict[str, float]
     modules: dict[str, float]
@@ -30,7 +30,7 @@ class Profiled:
     figures: dict[str, float] = field(default_factory=dict)
 
     def into(self, measurement: Measurement) -> None:
-        """Add it to what was measured."""
+        """Add the profile to the measurement."""
         measurement.split, measurement.modules = self.split, self.modules
         measurement.stacks = self.stacks
         measurement.figures |= self.figures
@@ -54,7 +54,7 @@ class Profile:
         self._database: Reading | None = None
 
     def depths(self) -> dict[str, int]:
-        """Return how deep the queues were when the server last said so."""
+        """Return the depths of queues that the server wrote last."""
         try:
             with self._watch.open("rb") as file:
                 file.seek(max(0, self._watch.stat().st_size - _TAIL))
@@ -69,7 +69,7 @@ class Profile:
         self._began = self._line(time.time())
 
     def end(self, events: int) -> Profiled:
-        """Return what each of so many events cost since `begin`."""
+        """Return the cost of each of so many events since `begin`."""
         assert self._database is not None
         ended = self._line(time.time())
         database = spent(self._database, read(self._service.folder, self._service.database_pid()))

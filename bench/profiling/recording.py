@@ -1,7 +1,7 @@
-"""Records every block of memory that a server takes, for as long as a file beside the record is there.
+"""The record of every block of memory that a server takes, while a file beside the record exists.
 
-`memray` follows each allocation with its Python stack, which costs several times what the work does: so
-it is done in a run of its own, and nothing of that run is timed.
+`memray` follows each allocation with its Python stack, which costs several times the work itself. So it
+runs in a separate run, and nothing of that run is timed.
 """
 
 from pathlib import Path
@@ -12,14 +12,16 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """Begins when the wish `PATH.wanted` appears, ends when it goes, and says so by `PATH.done`."""
+    """The recorder: it begins when the file `PATH.wanted` appears, ends when that is removed, and then
+    writes `PATH.done`."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)
         self._tracker: memray.Tracker | None = None
 
     def look(self) -> None:
-        """Begin or end what is wished for. Called within the loop, by one thread, again and again."""
+        """Begin or end the record as the files ask. Called within the loop, by one thread, again and
+        again."""
         wanted = wish(self._path).exists()
         if wanted and self._tracker is None and not self._path.exists():
             import memray  # nobody else pays for it
@@ -39,10 +41,10 @@ def wish(path: Path) -> Path:
 
 
 def begun(path: Path) -> Path:
-    """Return the file whose presence says that every allocation is recorded from now on."""
+    """Return the file that exists while every allocation is recorded."""
     return path.with_name(path.name + ".begun")
 
 
 def done(path: Path) -> Path:
-    """Return the file whose presence says that the record is whole."""
+    """Return the file that exists once the record is complete."""
     return path.with_name(path.name + ".done")

@@ -38,6 +38,6 @@ def measured(scenario: Scenario, sizes: Sizes) -> Measurement:
 
 
 def noted(measurement: Measurement, said: str) -> Measurement:
-    """Return a measurement that says so."""
+    """Return a measurement with a note of that."""
     measurement.notes["profile"] = said
     return measurement

@@ -1,7 +1,8 @@
-"""Samples the process that it runs in, by the CPU time that is used: no privilege, no second process.
+"""The sampler of its own process, by the CPU time used: no privilege, no second process.
 
-The kernel sends a signal for so much CPU, and Python runs its handler after the instruction under way. So
-a system call is found as the call that the innermost frame has just made, and its time is its caller's.
+The kernel sends a signal after so much CPU, and Python runs its handler after the present instruction.
+So a system call appears as the call that the innermost frame has just made, and its time counts for its
+caller.
 """
 
 import ast
@@ -33,8 +34,8 @@ Stack = tuple[
 
 
 class Sampler:
-    """Writes what it saw to a file, a line of JSON at each `flush`. Owner of SIGPROF and its timer; made
-    by the main thread."""
+    """The writer of samples to a file, a line of JSON at each `flush`. Owner of SIGPROF and its timer;
+    made by the main thread."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
@@ -56,7 +57,7 @@ class Sampler:
         signal.setitimer(signal.ITIMER_PROF, INTERVAL_S, INTERVAL_S)
 
     def stop(self) -> None:
-        """End, with what was not yet written."""
+        """End, and write the remaining samples."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, signal.SIG_IGN)  # one may be under way
         gc.callbacks.remove(self._collected)
@@ -90,7 +91,7 @@ class Sampler:
             self.collections[info["generation"]] += 1
 
     def flush(self) -> None:
-        """Write what was sampled since the last time; counts of other things are since the start."""
+        """Write the samples since the last time; counts of other things are since the start."""
         counts, self._counts = self._counts, Counter()
         stacks: Counter[str] = Counter()
         for stack, count in counts.items():
@@ -119,7 +120,7 @@ class Sampler:
 
 
 def call_at(code: CodeType, offset: int) -> str:
-    """Return what the instruction there calls, as it is written; nothing where it calls nothing."""
+    """Return the source text of the call at that instruction; empty if it calls nothing."""
     if offset < 0 or "CALL" not in dis.opname[code.co_code[offset]]:
         return ""
     positions = list(code.co_positions())

@@ -1,7 +1,7 @@
-"""What each module's CPU is spent on: the table by which a profile is split. Data, and how it is read.
+"""The stage of each module's CPU: the table by which a profile is split. Data, and its reading.
 
-The innermost frame that has a stage decides. A module that works for whoever calls it is of its caller's
-stage, and of its own only where nobody of ours called it; so are libraries.
+The innermost frame that has a stage decides. The work of a shared module or a library counts for its
+caller's stage; only without a caller of ours it has its own.
 """
 
 import re
@@ -172,7 +172,7 @@ def stage_of(stack: Sequence[str]) -> Stage:
 
 
 def module_of(stack: Sequence[str]) -> str:
-    """Return the innermost module of ours that a stack is in; where there is none, the library."""
+    """Return our innermost module in a stack; if there is none, the library."""
     library = None
     for frame in reversed(stack):
         name = frame.partition(":")[0]
@@ -184,7 +184,7 @@ def module_of(stack: Sequence[str]) -> str:
 
 
 def system_call_of(stack: Sequence[str]) -> str | None:
-    """Return on whose side the system call is in which a stack ends, None where it is in none."""
+    """Return the side of the system call that ends a stack, None if it ends in no system call."""
     if len(stack) < 2 or not stack[-1].startswith(CALL):
         return None
     module, called = stack[-2].partition(":")[0], stack[-1].removeprefix(CALL)
@@ -202,12 +202,12 @@ def split(stacks: Mapping[str, int]) -> dict[str, float]:
 
 
 def by_module(stacks: Mapping[str, int]) -> dict[str, float]:
-    """Return the shares of modules, whose system calls are theirs."""
+    """Return the shares of modules; a system call counts for its module."""
     return _shares((module_of(stack.split(";")), count) for stack, count in stacks.items())
 
 
 def part_of(stack: Sequence[str]) -> str:
-    """Return what a stack counts as: a system call on a side, or a stage."""
+    """Return the part that a stack counts for: a system call on a side, or a stage."""
     side = system_call_of(stack)
     return stage_of(stack) if side is None else f"{SYSTEM_CALLS}, {side}"
 
@@ -221,7 +221,7 @@ def _shares(counted: Iterable[tuple[str, int]]) -> dict[str, float]:
 
 
 def prefix_of(module: str, table: Mapping[str, object]) -> str | None:
-    """Return the longest name in `table` that is the module, or a package that it is in.
+    """Return the longest name in `table` that is the module, or a package that contains it.
 
     `api.door` stands for `api.door.transport` too, and `api.ingestion` for `api.ingestion_routes`.
     """

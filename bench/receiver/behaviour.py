@@ -1,4 +1,4 @@
-"""How a receiver answers: how late, how often with a failure, whether it hangs. Only decisions here."""
+"""The answers of a receiver: delays, failures and hanging. This module only decides."""
 
 import math
 import random
@@ -11,8 +11,8 @@ LONGEST_S = 60.0  # of a drawn latency: a heavy tail would else reach beyond eve
 
 
 class Latency(Struct, frozen=True, forbid_unknown_fields=True):
-    """How late it answers. `fixed`: `ms`. `lognormal`: `ms` is the median, `sigma` the deviation of the
-    logarithm. `pareto`: `ms` is the least, and `alpha` says how heavy the tail is: below 2 it has no
+    """The delay of an answer. `fixed`: `ms`. `lognormal`: `ms` is the median, `sigma` the deviation of
+    the logarithm. `pareto`: `ms` is the least, and `alpha` is the weight of the tail: below 2 it has no
     variance, below 1 no mean."""
 
     kind: str = "none"
@@ -21,7 +21,7 @@ class Latency(Struct, frozen=True, forbid_unknown_fields=True):
     alpha: float = 1.5
 
     def __post_init__(self) -> None:
-        """Raise ValueError with what makes no sense."""
+        """Raise ValueError with the fault."""
         if self.kind not in ("none", "fixed", "lognormal", "pareto"):
             raise ValueError(f"no such latency: {self.kind!r}")
         if self.ms < 0 or self.sigma < 0 or self.alpha <= 0:
@@ -47,19 +47,19 @@ class Flap(Struct, frozen=True, forbid_unknown_fields=True):
     hanging_s: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raise ValueError with what makes no sense."""
+        """Raise ValueError with the fault."""
         if min(self.well_s, self.failing_s, self.hanging_s) < 0 or self.whole_s <= 0:
             raise ValueError("seconds of a flap must not be below 0, and all in all above")
 
     @property
     def whole_s(self) -> float:
-        """How long all three take."""
+        """The length of all three phases."""
         return self.well_s + self.failing_s + self.hanging_s
 
 
 class Answer(Struct, frozen=True):
-    """What is done with a request: answered with `status` after `after_s`; never where that is infinite.
-    `hung`: it arrives only when it is answered."""
+    """The treatment of a request: answered with `status` after `after_s`, or never if that is infinite.
+    `hung`: the request counts as arrived only when it is answered."""
 
     status: int = 200
     after_s: float = 0.0
@@ -89,7 +89,7 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
     seed: int = 7
 
     def __post_init__(self) -> None:
-        """Raise ValueError with what makes no sense."""
+        """Raise ValueError with the fault."""
         if not 0 <= self.fail <= 1:
             raise ValueError("fail is a share of 0 to 1")
         if self.fail_every < 0 or self.places < 0:
@@ -100,7 +100,7 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
             raise ValueError("paths are not within paths")
 
     def of(self, path: str) -> "Behaviour":
-        """Return what applies to a path."""
+        """Return the behaviour of a path."""
         found = [prefix for prefix in self.paths if path.startswith(prefix)]
         return self.paths[max(found, key=len)] if found else self
 
@@ -132,7 +132,7 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
 
 
 def read(body: bytes) -> Behaviour:
-    """Return the behaviour that JSON describes. Raises ValueError with what is wrong with it."""
+    """Return the behaviour that JSON describes. Raises ValueError with its fault."""
     try:
         return msgspec.json.decode(body or b"{}", type=Behaviour)
     except msgspec.DecodeError as error:

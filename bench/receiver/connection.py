@@ -28,7 +28,7 @@ class Connection(asyncio.Protocol):
         self._body: list[bytes] = []
 
     def data_received(self, data: bytes) -> None:
-        """Read; what is no HTTP ends the connection."""
+        """Read; bytes that are not HTTP end the connection."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError:
@@ -44,7 +44,7 @@ class Connection(asyncio.Protocol):
         self._body.append(body)
 
     def on_message_complete(self) -> None:
-        """Answer a request, if it is to be answered."""
+        """Answer a request, if the behaviour answers it."""
         path, _, query = self._url.decode().partition("?")
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         if self._parser.get_method() == b"GET":

@@ -1,4 +1,4 @@
-"""What arrived since the last reset. An arrival costs 28 bytes and its number in a set: millions fit."""
+"""The arrivals since the last reset. An arrival costs 28 bytes and its number in a set: millions fit."""
 
 import math
 import random
@@ -21,7 +21,7 @@ CPU_EVERY = 64  # arrivals between looks at the CPU clock, which is a system cal
 
 
 class Place:
-    """A path, and what came there."""
+    """A path, and its arrivals."""
 
     def __init__(self, name: str, number: int, behaviour: Behaviour) -> None:
         self.name = name
@@ -41,7 +41,7 @@ class Place:
 
 
 class Record:
-    """Arrivals, failures and what they cost."""
+    """Arrivals, failures and their cost."""
 
     def __init__(self, behaviour: Behaviour | None = None) -> None:
         self._behaviour = behaviour or Behaviour()
@@ -74,7 +74,7 @@ class Record:
         return found
 
     def ask(self, place: Place) -> Answer:
-        """Note that a request came, and say how it is answered."""
+        """Record a request, and return its treatment."""
         if self.requests % CPU_EVERY == 0:
             self._look()
         self.requests += 1
@@ -118,7 +118,8 @@ class Record:
             yield self._names[where], number, at
 
     def counts(self) -> dict[str, Any]:
-        """Return how many came: cheap enough to be asked again and again, of however many paths."""
+        """Return the number of arrivals: cheap enough to ask again and again, with any
+        number of paths."""
         arrived = len(self._at)
         return {
             "requests": self.requests,

@@ -1,1 +1,1 @@
-"""Reports of what was measured: tables for a terminal, and a page that stands alone."""
+"""Reports of measurements: tables for a terminal, and a self-contained page."""

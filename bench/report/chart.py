@@ -1,4 +1,4 @@
-"""A plot of lines as SVG: axes, a grid, series, and values that a pointer finds."""
+"""A plot of lines as SVG: axes, a grid, series, and values under the pointer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ MARKED = 40  # points: a line of more has no dots, only values under the pointer
 
 @dataclass(frozen=True)
 class Series:
-    """A line. `faint`: what the others are seen against."""
+    """A line. `faint`: a line for comparison."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -75,7 +75,7 @@ def figure(chart: Chart) -> Markup:
 
 
 def framed(title: str, svg: Markup, below: Markup) -> Markup:
-    """Return a plot as the page has it. What is wider than a narrow page is scrolled by itself."""
+    """Return a plot in the page's form. A plot wider than a narrow page scrolls by itself."""
     return tag(
         "figure", tag("figcaption", title), below, tag("div", svg, class_="scroll", tabindex="0")
     )

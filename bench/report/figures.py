@@ -1,4 +1,4 @@
-"""The figures of a run as reports show them: the median over what was measured, spread, and bars."""
+"""The figures of a run in the form of reports: the median over its measurements, spread, and bars."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ TINY = "tiny"  # a trouble: what was measured is of sizes that measure nothing
 
 @dataclass(frozen=True)
 class Row:
-    """A figure of a run. `others`: what other systems have there."""
+    """A figure of a run. `others`: the values of other systems."""
 
     figure: str
     unit: str
@@ -29,7 +29,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Stepped:
-    """Figures of a run that goes through several values of something: at each value one for each name."""
+    """Figures of a run that steps through several values: at each value, one figure for each name."""
 
     name: str
     figures: list[str]
@@ -63,12 +63,12 @@ def rows(run: Run) -> list[Row]:
 
 
 def good(run: Run) -> list[Measurement]:
-    """Return the measurements that may be counted."""
+    """Return the measurements that count."""
     return [each for each in run.measurements if each.verdict == "ok"]
 
 
 def troubles(run: Run) -> list[tuple[str, str]]:
-    """Return what is wrong with a run: a word (`broken`, `void`, `failed`, `drifted`), and why."""
+    """Return the fault of a run: a word (`broken`, `void`, `failed`, `drifted`), and the reason."""
     found = [(each.verdict, each.reason) for each in run.measurements if each.verdict != "ok"]
     if run.tiny:
         found.append((TINY, "no figure counts: sizes and floors show only that the scenario runs"))
@@ -87,7 +87,7 @@ def sizes_told(run: Run) -> list[str]:
 
 
 def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
-    """Return the steps of all measurements, by what is stepped and by its value."""
+    """Return the steps of all measurements, by the stepped size and its value."""
     found: dict[str, dict[float, list[Step]]] = {}
     for each in good(run):
         for step in each.steps:
@@ -96,7 +96,7 @@ def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
 
 
 def by_step(run: Run) -> Iterator[Stepped]:
-    """Yield the compared figures that steps have, by what is stepped: medians over what was measured."""
+    """Yield the compared figures that steps have, by the stepped size: medians over the measurements."""
     for name, steps in stepped(run).items():
         has = {figure for several in steps.values() for step in several for figure in step.figures}
         if names := [figure for figure in run.better if figure in has]:
@@ -113,7 +113,7 @@ def _median_of(figure: str, several: Sequence[Step]) -> float | None:
 
 
 def floors(run: Run) -> Sequence[tuple[str, list[float]]]:
-    """Return the floors of all measurements, by what they are."""
+    """Return the floors of all measurements, by name."""
     all_of_them: list[Floor] = [floor for each in run.measurements for floor in each.floors]
     if not all_of_them:
         return []

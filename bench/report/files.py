@@ -1,4 +1,4 @@
-"""A run as files for other programs: figures as CSV, plots as SVG that stand alone."""
+"""A run as files for other programs: figures as CSV, plots as self-contained SVG."""
 
 import csv
 import io
@@ -17,7 +17,7 @@ _NAME = 170  # between names of a legend
 
 
 def csv_text(run: Run) -> str:
-    """Return the figures, one a line: of the whole measurement, then of each step, with its value."""
+    """Return the figures, one per line: of the whole measurement, then of each step, with its value."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["measurement", "step", "at", "figure", "value", "unit"])

@@ -1,7 +1,7 @@
-"""A flame graph as SVG: every frame as wide as the share of samples that it was in, its callees above.
+"""A flame graph as SVG: each frame is as wide as its share of samples, its callees above it.
 
-Frames are told by module and function; a pointer finds name and share. `collapsed` is the same for other
-tools: a line a stack, with its count.
+A frame shows module and function; a pointer shows name and share. `collapsed` has the same data for
+other tools: a line for each stack, with its count.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ DEEPEST = 40
 
 @dataclass
 class Frame:
-    """A frame and what it called: samples in all, and the samples by what they are counted as."""
+    """A frame and its callees: samples in all, and samples by the part that they count for."""
 
     name: str
     samples: int = 0
@@ -34,7 +34,7 @@ class Frame:
 
     @property
     def part(self) -> str:
-        """What most of its samples are counted as."""
+        """The part that most of its samples count for."""
         return max(self.parts, key=self.parts.__getitem__)
 
 
@@ -44,7 +44,7 @@ def collapsed(stacks: Mapping[str, int]) -> str:
 
 
 def tree(stacks: Mapping[str, int]) -> Frame:
-    """Return the frame that all stacks are in."""
+    """Return the frame at the bottom of all stacks."""
     root = Frame("all")
     for stack, count in stacks.items():
         frames = stack.split(";")
@@ -57,7 +57,7 @@ def tree(stacks: Mapping[str, int]) -> Frame:
 
 
 def flames(title: str, stacks: Mapping[str, int], colours: Mapping[str, str]) -> Markup:
-    """Return the flame graph of samples by stack, in the colours of what they are counted as."""
+    """Return the flame graph of samples by stack, in the colours of their parts."""
     root = tree(stacks)
     rows: list[Markup] = []
     depth = _draw(root, 0.0, 0, root.samples, colours, rows)
@@ -72,7 +72,7 @@ def flames(title: str, stacks: Mapping[str, int], colours: Mapping[str, str]) ->
 
 
 def _fitting(name: str, letters: int) -> str | None:
-    """Return what of a name fits: all of it, the function alone, its beginning; or nothing."""
+    """Return the text that fits: the whole name, the function alone, its beginning, or nothing."""
     function = name.partition(":")[2] or name
     for each in (name, function):
         if len(each) <= letters:
@@ -88,7 +88,7 @@ def _draw(
     colours: Mapping[str, str],
     rows: list[Markup],
 ) -> int:
-    """Add a frame and what it called to the rows; return how deep that went."""
+    """Add a frame and its callees to the rows; return the depth of the rows."""
     share = frame.samples / whole
     width = share * WIDTH
     y = -(depth + 1) * ROW

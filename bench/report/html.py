@@ -1,4 +1,4 @@
-"""A page of results that stands alone: no script, nothing from elsewhere, for the dark and for paper."""
+"""A self-contained page of results: no script, nothing from other sites, for dark mode and for paper."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -60,7 +60,7 @@ def _where(run: Run) -> str:
 
 
 def _summary(runs: Sequence[Run]) -> Markup:
-    """Return what each run comes to: its bars, else its first compared figure."""
+    """Return the result of each run: its bars, else its first compared figure."""
     lines = []
     for place, run in enumerate(runs):
         found = rows(run)
@@ -150,7 +150,7 @@ def _figures(run: Run) -> Markup:
 
 
 def _steps(run: Run) -> Iterator[Markup]:
-    """Yield what the compared figures are at each step, where steps have them."""
+    """Yield the values of the compared figures at each step, if there are steps."""
     for stepped in by_step(run):
         head = tag(
             "tr", tag("th", stepped.name, class_="n"),
@@ -228,7 +228,7 @@ def _parts(title: str, unit: str, parts: dict[str, float], classes: dict[str, st
 
 
 def _elsewhere(runs: Sequence[Run]) -> Markup | None:
-    """Return how other systems were measured, where any stands beside ours."""
+    """Return the method for other systems, if any stands beside ours."""
     if not any(row.others for run in runs for row in rows(run)):
         return None
     known = baseline()

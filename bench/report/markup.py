@@ -1,4 +1,4 @@
-"""Elements of HTML and SVG as text: everything that is not markup already is escaped."""
+"""Elements of HTML and SVG as text: everything except markup is escaped."""
 
 from html import escape
 
@@ -20,7 +20,7 @@ def tag(name: str, *children: str | None, **attributes: object) -> Markup:
 
 
 def joined(*children: str | None) -> Markup:
-    """Return these one after another."""
+    """Return the pieces one after another."""
     return Markup(
         "".join(
             each if isinstance(each, Markup) else escape(each, quote=False)

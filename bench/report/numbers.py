@@ -1,4 +1,4 @@
-"""Numbers as people read them, and the unit that a figure's name says."""
+"""Numbers in the form that people read, and the unit in a figure's name."""
 
 import re
 
@@ -15,12 +15,12 @@ _UNITS = (
 
 
 def unit_of(figure: str) -> str:
-    """Return what a figure is counted in; nothing for a plain number."""
+    """Return a figure's unit; empty for a plain number."""
     return next((unit for pattern, unit in _UNITS if pattern.search(figure)), "")
 
 
 def number(value: float) -> str:
-    """Return a number with about three digits that mean something, thousands apart."""
+    """Return a number with about three significant digits, and thousands apart."""
     size = abs(value)
     if size >= 100 or value == int(value):
         return f"{value:,.0f}"
@@ -32,7 +32,7 @@ def number(value: float) -> str:
 
 
 def with_unit(figure: str, value: float | None) -> str:
-    """Return a figure's value with its unit, nothing where there is none."""
+    """Return a figure's value with its unit, empty if there is none."""
     return "" if value is None else f"{number(value)} {unit_of(figure)}".strip()
 
 
@@ -47,5 +47,5 @@ def short(value: float) -> str:
 
 
 def spread(low: float, high: float) -> str:
-    """Return a range, or nothing where it is none."""
+    """Return a range, empty if there is none."""
     return "" if low == high else f"{number(low)} to {number(high)}"

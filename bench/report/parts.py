@@ -1,4 +1,4 @@
-"""Parts of a CPU split: their order from the request to the record, their colours, and what they are."""
+"""Parts of a CPU split: their order from the request to the record, their colours, and their meaning."""
 
 from collections.abc import Iterable
 
@@ -37,7 +37,7 @@ def colours(parts: Iterable[str]) -> dict[str, str]:
 
 
 def about(part: str) -> str:
-    """Return what a part is."""
+    """Return the meaning of a part."""
     for stage, said in ABOUT.items():
         if stage == part:
             return said

@@ -1,4 +1,4 @@
-"""Which plots a run has: each is made of what was measured, and left out where that was not."""
+"""The plots of a run: each is made from the measurements, and left out without its data."""
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ _FIRST = "delivery"  # the latency that is shown where there is no room for all
 
 
 def splits(runs: Sequence[Run]) -> Markup | None:
-    """Return where the CPU goes, a bar a run."""
+    """Return the split of CPU, a bar for each run."""
     strips = [
         Strip(_label(run, runs), parts)
         for run in runs
@@ -39,7 +39,7 @@ def splits(runs: Sequence[Run]) -> Markup | None:
 
 
 def plots(run: Run) -> Iterator[Markup]:
-    """Yield the plots of one run, but for its split."""
+    """Yield the plots of one run, without its split."""
     yield from _percentiles(run)
     yield from _steps(run)
     yield from _timeline(run)
@@ -190,7 +190,7 @@ def _usual(run: Run) -> Measurement | None:
 
 
 def _rates(line: Sequence[Sample], name: str, of: Callable[[Sample], float]) -> Series:
-    """Return what a count grew by in a second, over at least `_SMOOTH_S` before each sample."""
+    """Return how much a count grew in a second, over at least `_SMOOTH_S` before each sample."""
     points = []
     first = 0
     for number, sample in enumerate(line):
@@ -218,7 +218,7 @@ def _others(run: Run) -> Iterator[Markup]:
 
 
 def _label(run: Run, runs: Iterable[Run]) -> str:
-    """Return what tells a run from others of its scenario."""
+    """Return the label that tells a run from others of its scenario."""
     same = [each for each in runs if each.scenario == run.scenario]
     return run.scenario if len(same) == 1 else f"{run.scenario} {same.index(run) + 1}"
 

@@ -1,4 +1,5 @@
-"""Bars as SVG: what parts make up a whole, one bar a measurement; and figures of several side by side."""
+"""Bars as SVG: the parts of a whole, one bar for each measurement; and figures of several
+side by side."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ def stacked(title: str, strips: Sequence[Strip], colours: Mapping[str, str], uni
 
 
 def compared(title: str, values: Mapping[str, float], unit: str, *, ours: str) -> Markup:
-    """Return a bar for each, on a logarithmic scale, ours told apart."""
+    """Return a bar for each, on a logarithmic scale, ours in its own colour."""
     across = scale([*values.values()], NAMES, NARROW - ROOM, log=True)
     if across.low * 1.5 > min(values.values()):  # or the shortest would have no length
         across = scale([*values.values(), min(values.values()) / 2], NAMES, NARROW - ROOM, log=True)

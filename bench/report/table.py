@@ -1,4 +1,4 @@
-"""A run as tables of a terminal: figures with their spread, bars, floors, and where the CPU went."""
+"""A run as tables of a terminal: figures with their spread, bars, floors, and the split of CPU."""
 
 from collections.abc import Iterator
 
@@ -99,7 +99,7 @@ def _figures(run: Run, found: list[Row]) -> Table:
 
 
 def _others(found: list[Row]) -> Table | None:
-    """Return ours beside other systems, None where none has any of these figures."""
+    """Return our figures beside other systems, None if none has any of these figures."""
     told = [row for row in found if row.others]
     if not told:
         return None
@@ -115,7 +115,7 @@ def _others(found: list[Row]) -> Table | None:
 
 
 def _steps(run: Run) -> Iterator[Table]:
-    """Yield what the compared figures are at each step, where steps have them."""
+    """Yield the values of the compared figures at each step, if there are steps."""
     for stepped in by_step(run):
         table = _bare()
         table.add_column(f"  {stepped.name}", justify="right", no_wrap=True)

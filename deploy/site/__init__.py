@@ -1,1 +1,1 @@
-"""The documentation site: what MkDocs is given beside the files of docs/."""
+"""The documentation site: the inputs of MkDocs beside the files of docs/."""

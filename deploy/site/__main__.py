@@ -1,4 +1,4 @@
-"""Build the documentation site: `python -m deploy.site FOLDER`. Every warning is an error."""
+"""The build of the documentation site: `python -m deploy.site FOLDER`. Every warning is an error."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""What MkDocs calls when it builds the site: files, navigation, and the check of what was built."""
+"""The hooks that MkDocs calls: files, navigation, and the check of the built site."""
 
 import re
 from pathlib import Path
@@ -59,7 +59,7 @@ def _at(file: File) -> File:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Return a page's text as MkDocs reads it."""
+    """Return a page's text in the form that MkDocs reads."""
     return with_lists(markdown)
 
 

@@ -1,4 +1,4 @@
-"""The API reference: pages made of the OpenAPI document, one for each group of operations.
+"""The API reference: pages generated from the OpenAPI document, one for each group of operations.
 
 The tables and examples are those of the page that a server shows at `/docs`.
 """

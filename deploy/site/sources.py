@@ -1,4 +1,4 @@
-"""The sources of the site: which files of the repository it has, and where each is on the site.
+"""The sources of the site: the files of the repository on it, and the place of each.
 
 A source keeps its path in the repository, so that a link which works there works on the site.
 """

@@ -108,7 +108,7 @@ def _rows(
     sides: Sequence[list[Edge]],
     texts: dict[str, list[str]],
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Give each edge its heights at both ends; return where each state begins and ends."""
+    """Give each edge its heights at both ends; return the top and bottom of each state."""
     tops: dict[str, float] = {}
     bottoms: dict[str, float] = {}
     y = float(PAD)

@@ -1,4 +1,5 @@
-"""Schemas of Kubernetes' resources for kubeconform, made of the description in Kubernetes' own module.
+"""Schemas of Kubernetes' resources for kubeconform, generated from the description in Kubernetes' own
+module.
 
 Run it with the folder to write them to, with Go on the PATH: its proxy has the module.
 """
@@ -31,7 +32,7 @@ def main(folder: Path) -> None:
 
 
 def described() -> Path:
-    """Return the file that describes all resources. Raises SystemExit where it is not the pinned one."""
+    """Return the file that describes all resources. Raises SystemExit if it is not the pinned one."""
     command = ["go", "mod", "download", "-json", f"{MODULE}@{VERSION}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - a constant
     found = json.loads(done.stdout)

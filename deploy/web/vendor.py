@@ -48,7 +48,7 @@ _MAP = re.compile(r"//# sourceMappingURL=.*\s*")
 
 
 class RecipeError(Exception):
-    """An archive is not what the recipe was written for. The message names it."""
+    """An archive differs from the one that the recipe was written for. The message names it."""
 
 
 def member(folder: Path, archive: str, name: str) -> bytes:

@@ -124,7 +124,7 @@ class OnePackage(BuildHookInterface[Any]):
     """The hook that hatchling runs before it writes the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Have the wheel carry `PACKAGE`; an editable installation uses the folders as they are."""
+        """Put `PACKAGE` into the wheel; an editable installation uses the folders as they are."""
         if version == "editable":
             return
         self._folder = tempfile.TemporaryDirectory()

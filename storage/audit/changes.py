@@ -1,7 +1,8 @@
-"""News of configuration: what a process wrote, told to the others by NOTIFY within its transaction.
+"""Notifications of configuration changes: a transaction sends a NOTIFY with its commit, and other
+processes hear it.
 
-PostgreSQL keeps nothing for who does not listen: everything is read once somebody does, and anew after a
-lost connection.
+PostgreSQL keeps no notification for a process that is not listening. So a process reads the whole
+configuration when it begins to listen, and again after a lost connection.
 """
 
 import json
@@ -21,30 +22,34 @@ log = structlog.get_logger("angarium.storage")
 CHANNEL = "angarium_changes"
 # To be selected in the statement that writes; `{kind}` and `{id}` are its expressions.
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
-CHECK_S = 1.0  # how often the connection is proved: a lost one is known after this and its timeout
-MAX_WAITING = 10_000  # news that wait; past this the whole is read again, which is cheaper
-# News that are handed on at once: whoever reads them waits for a turn among the commands; one by
-# one they would never be done while somebody writes. More would keep the commands waiting.
+CHECK_S = (
+    1.0  # how often the connection is proved: a loss is noticed after this time and its timeout
+)
+MAX_WAITING = (
+    10_000  # notifications that wait; beyond this, reading the whole configuration is cheaper
+)
+# Notifications that are handed on together. Each batch takes one turn among the commands: one by one,
+# the reader would never catch up with a busy writer. A larger batch would hold the commands up.
 AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row that was written: `kind` such as "destination", and its id."""
+    """One row that was written: `kind` such as "destination", and its id."""
 
     kind: str
     id: str
 
 
 async def notify(connection: Connection, kind: str, identifier: str) -> None:
-    """Tell of a change; within a transaction it goes out with the commit, or not at all."""
+    """Send the notification of a change. Within a transaction it goes out with the commit."""
     await connection.fetch(
         "SELECT " + NOTIFY.format(kind="$1::text", id="$2::text"), kind, identifier
     )
 
 
 class _ListenLine:
-    """A connection that listens, and what was heard on it."""
+    """A connection that listens, and the notifications heard on it."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -52,7 +57,7 @@ class _ListenLine:
         self.dropped = 0  # news that could not wait
 
     def heard(self, payload: str) -> None:
-        """Keep what a notification says, if there is room."""
+        """Queue a notification, if there is room."""
         change = _parsed(payload)
         if change is not None:
             try:
@@ -62,10 +67,10 @@ class _ListenLine:
 
 
 class Changes:
-    """Listens from `begin` on, for as long as `run` runs. Owner: that task.
+    """The listener: it runs from `begin` for as long as `run` runs. Owner: that task.
 
-    `confirmed_at` is when the connection was last known to be there, in trio's time: what is in
-    memory is as new as that. None until `run` has confirmed what was read first.
+    `confirmed_at` is the last instant, in trio's time, at which the connection is known to have worked.
+    The configuration in memory is as new as that. It is None until `run` has confirmed the first read.
     """
 
     def __init__(
@@ -74,8 +79,8 @@ class Changes:
         on_changes: Callable[[Sequence[Change]], Awaitable[None]],
         on_lost: Callable[[], Awaitable[None]],
     ) -> None:
-        """`on_changes` takes news in their order, each row once; `on_lost` reads everything anew; it is
-        called when somebody listens at last, and after each loss."""
+        """`on_changes` takes the changed rows in order, each row once. `on_lost` reads the whole
+        configuration again: when the connection first listens, and after each loss."""
         self._bridge = bridge
         self._on_changes = on_changes
         self._on_lost = on_lost
@@ -83,17 +88,18 @@ class Changes:
         self.reloaded = trio.Event()  # set when everything was read the first time
         self.losses = 0
         self._line: _ListenLine | None = None
-        self._dropped = 0  # of lines that are gone
-        self._first: Change | None = None  # heard, and not handed on yet
-        self._hurried = False  # somebody waits for the next confirmation
+        self._dropped = 0  # notifications dropped by connections that are closed
+        self._first: Change | None = None  # heard, and not yet handed on
+        self._hurried = False  # a caller waits for the next confirmation
         self._nap = trio.CancelScope()
         self._confirmed = trio.Event()
 
     async def begin(self) -> None:
-        """Listen, and read everything; `run` goes on from there. Raises StoreError, and what that does.
+        """Listen, and read the whole configuration; `run` goes on from there. Raises StoreError, and
+        the errors of `on_lost`.
 
-        Who begins before `run` need not read everything twice: with very many rows the second time would
-        outlast what the first one is good for.
+        A caller of `begin` saves `run` a second read: with very many rows that read would take longer
+        than a confirmation is valid.
         """
         line = _ListenLine(self._bridge.connection(LISTENER))
         try:
@@ -107,10 +113,11 @@ class Changes:
         self.reloaded.set()
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Listen until cancelled. What the callbacks raise goes out, but for StoreError: a loss.
+        """Listen until cancelled. A StoreError counts as a loss; other errors of the callbacks are
+        raised.
 
-        `task_status` is told when what was read has been confirmed: from then on that is a matter of a
-        second, however much there is.
+        `task_status` is started when the first read has been confirmed. A later confirmation takes
+        about a second, however many rows there are.
         """
         told = False
         while True:
@@ -136,7 +143,8 @@ class Changes:
 
     @property
     def dropped(self) -> int:
-        """News that could not wait; each such time everything is read anew."""
+        """Notifications dropped for want of room; after each drop the whole configuration is read
+        again."""
         return self._dropped + (0 if self._line is None else self._line.dropped)
 
     async def _release(self, line: _ListenLine) -> None:
@@ -145,7 +153,7 @@ class Changes:
         line.receive.close()
 
     async def catch_up(self) -> None:
-        """Wait until everything is in memory that had been written when this was called."""
+        """Wait until memory holds every change that was written before this call."""
         now = trio.current_time()
         while self.confirmed_at is None or self.confirmed_at < now:
             self._hurried = True
@@ -164,13 +172,14 @@ class Changes:
         self._confirmed = trio.Event()
 
     async def _wait(self, line: _ListenLine) -> None:
-        """Wait for news, but no longer than until the connection is to be proved."""
+        """Wait for a notification, at most until the connection must be proved again."""
         if not (self._hurried or line.receive.statistics().current_buffer_used):
             with trio.move_on_after(CHECK_S) as self._nap:
                 self._first = await line.receive.receive()
 
     async def _take(self, receive: trio.MemoryReceiveChannel[Change]) -> None:
-        """Hand on what has been heard by now. What is read is the row as it is: once is enough."""
+        """Hand on the notifications heard so far. Each row is read as it is now, so one reading is
+        enough."""
         waiting = receive.statistics().current_buffer_used
         heard = [receive.receive_nowait() for _ in range(waiting)]
         first, self._first = self._first, None

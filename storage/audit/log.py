@@ -1,4 +1,4 @@
-"""The audit log: entries that statements write with their change, and pages that are read by index."""
+"""The audit log: statements write its entries together with their changes, and pages follow an index."""
 
 from typing import Any
 
@@ -39,12 +39,13 @@ _WRITTEN = (
 
 
 def entry_columns(prefix: str = "") -> str:
-    """Return the columns of an entry, in the order of `values`."""
+    """Return the column names of an entry, in the order of `values`."""
     return ", ".join(f"{prefix}{name}" for name in _WRITTEN)
 
 
 def entry_arrays(first: int) -> str:
-    """Return the arguments from `$first` on as arrays: the values of several entries, by the column."""
+    """Return SQL that unnests the arguments from `$first` on: one array for each column of
+    the entries."""
     return ", ".join(f"${first + index}::{type_}[]" for index, type_ in enumerate(_TYPES))
 
 
@@ -53,8 +54,8 @@ def audited(change: str, first: int, kind: str, also: str = "", before: str = ""
 
     The audit entry's values are the arguments from `$first` on (see `values`). `also` are further
     expressions of the WITH, which write by the row of `changed`; `before` are those that the change
-    reads. Nothing is written or notified where the change changed nothing. The statement returns the
-    changed row's id.
+    reads. If the change alters no row, nothing is written and no notification is sent. The statement
+    returns the changed row's id.
     """
     arguments = ", ".join(f"${first + index}::{type_}" for index, type_ in enumerate(_TYPES))
     further = f"{also}," if also else ""

@@ -1,1 +1,1 @@
-"""The deliveries that wait: read back for actors, and what recovery starts from."""
+"""The backlog of deliveries: read back for actors, and the reads that recovery starts from."""

@@ -1,6 +1,8 @@
-"""Reads of what waits: the queue of a destination in bounded steps, and what recovery starts from.
+"""Reads of the backlog: the queue of a destination in bounded steps, and the reads that recovery starts
+from.
 
-Nothing here writes. However much is settled or skipped, a call examines a bounded number of rows.
+Nothing here writes. However many deliveries are settled or skipped, a call examines a bounded number of
+rows.
 """
 
 from collections.abc import Sequence
@@ -204,7 +206,7 @@ class PostgresBacklog:
     """`engine.ports.BacklogStore` on connections of profile `BACKLOG`."""
 
     def __init__(self, pool: Pool, part: WorkerPart = WHOLE) -> None:
-        """`part`: of the database, whose destinations are asked for."""
+        """`part`: the part of the database whose destinations are read."""
         self._pool = pool
         self._backlog = of_part(_BACKLOG, part, "environment")
         self._due_destinations = of_part(_DUE_DESTINATIONS, part, "b.environment")
@@ -271,12 +273,12 @@ class PostgresBacklog:
     async def first_retry(
         self, environment: int, destination: str
     ) -> tuple[int | None, int | None]:
-        """Lowest seq and earliest attempt of what is RETRYING; see the port."""
+        """Lowest seq and earliest attempt of the RETRYING deliveries; see the port."""
         row = await self._pool.fetch_row(_FIRST_RETRY, environment, destination)
         return (None, None) if row is None else (row[0], row[1])
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
-        """How many wait; see the port."""
+        """The number of waiting deliveries; see the port."""
         count: int = await self._pool.fetch_value(
             _WAITING, environment, destination, from_seq, _CLASSES
         )
@@ -288,13 +290,13 @@ class PostgresBacklog:
         return {row[0]: row[1] for row in rows}
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """What is IN_DLQ, oldest first; see the port."""
+        """The deliveries IN_DLQ, oldest first; see the port."""
         return deliveries_of(await self._pool.fetch(_DEAD, environment, destination, limit))
 
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """Those that wait, of some deliveries; see the port."""
+        """The waiting ones among the given deliveries; see the port."""
         named = list(deliveries)
         return deliveries_of(
             await self._pool.fetch(_NAMED, environment, destination, named, _PENDING_OR_RETRYING)

@@ -1,4 +1,4 @@
-"""Deliveries as they are read back: their columns joined with their event's, and the records of both."""
+"""Rows of deliveries read back: their columns joined with their event's, and the records of both."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -45,7 +45,7 @@ EVENT_OF = """
 
 
 def deliveries_of(rows: Iterable[Any]) -> list[Delivery]:
-    """Return the deliveries that rows of `WAITING_COLUMNS` stand for."""
+    """Return the deliveries of rows with `WAITING_COLUMNS`."""
     deliveries = []
     for row in rows:
         if row["payload"] is None:  # retention keeps what is unsettled, so this cannot be

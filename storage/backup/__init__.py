@@ -1,1 +1,1 @@
-"""Backups of an embedded database: made, proved, checked and restored."""
+"""Backups of an embedded database: making, proving, checking and restoring them."""

@@ -1,6 +1,8 @@
-"""A database as pg_basebackup has copied it: archives, and what its server stated of their files.
+"""The database part of a backup: the archives of pg_basebackup, and the checksums that the server
+stated.
 
-Of an archive only data are taken, by their names. How a server is to run is never in a backup.
+Only data files are taken from an archive, by their names. A backup never holds the configuration of a
+server.
 """
 
 import gzip
@@ -40,14 +42,15 @@ _FOLDER = re.compile(rf"[a-z_]{{1,32}}(?:/(?:[a-z_]{{1,32}}|{_NUMBER}))?")
 
 
 def is_data(name: str, *, folder: bool, wal: bool) -> bool:
-    """Whether a member of the database's archive, or of its log's, is one that a restoration takes."""
+    """Whether a restoration takes this member of the database's archive, or of its log's archive."""
     if folder:
         return _FOLDER.fullmatch(name) is not None and not name.startswith("pg_tblspc/")
     return (_LOG if wal else _TREE).fullmatch(name) is not None
 
 
 def check_place(folder: Path) -> None:
-    """Raise BackupError where a database in this folder has data elsewhere, which no backup takes."""
+    """Raise BackupError if the database in this folder has data in other places: no backup includes
+    those."""
     try:
         found = os.listdir(folder / "pg_tblspc")
     except OSError:  # no database, or another account's: whoever copies it says so
@@ -60,7 +63,7 @@ def check_place(folder: Path) -> None:
 
 
 def expected_of(manifest: bytes) -> dict[str, tuple[int, str]]:
-    """Return size and SHA-256 of every file of a copied database, as its server has stated them."""
+    """Return the size and SHA-256 of every file of a copied database, as the server stated them."""
     try:
         told = msgspec.json.decode(manifest)
         return {each["Path"]: (each["Size"], each["Checksum"]) for each in told["Files"]}
@@ -71,16 +74,18 @@ def expected_of(manifest: bytes) -> dict[str, tuple[int, str]]:
 def check_member(
     expected: dict[str, tuple[int, str]], member: tarfile.TarInfo, digest: str
 ) -> None:
-    """Take a file off what is expected. Raises BackupError where it is another."""
+    """Remove a file from the expected files. Raises BackupError if its content differs."""
     if expected.pop(member.name.removeprefix("./"), None) != (member.size, digest):
-        raise BackupError(f"{member.name} of the database is not what its server has sent")
+        raise BackupError(
+            f"{member.name} of the database differs from what its server sent: make a new backup"
+        )
 
 
 def members(
     reading: HashedReader, *, compressed: bool
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
-    """Return the members of an archive as they stream by: files with their content, which is to be read
-    before the next, and folders. Raises BackupError, and `DAMAGE`, as does reading what it returns."""
+    """Return the members of an archive as they stream by: folders, and files with their content. Read
+    each content before you take the next member. Raises BackupError and `DAMAGE`, also while reading."""
     stream = cast("IO[bytes]", reading)  # its `read` is all that is asked of a stream
     if (
         compressed
@@ -89,5 +94,7 @@ def members(
     with tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE_BYTES) as archive:
         for member in archive:
             if not (member.isfile() or member.isdir()):
-                raise BackupError(f"{member.name} of the database is neither file nor folder")
+                raise BackupError(
+                    f"{member.name} of the database is neither a file nor a folder: the backup is damaged"
+                )
             yield member, archive.extractfile(member)

@@ -1,7 +1,7 @@
-"""Makes a backup of an embedded database, with its files, while its server runs. Blocks.
+"""The making of a backup of an embedded database, with its files, while its server runs. Blocks.
 
-The database is copied by pg_basebackup, as it was when the copy ended. Content of files is copied before
-and after that: what a row names was there before its row, and is removed at the earliest days later.
+pg_basebackup copies the database as it is when the copy ends. The content of files is copied before and
+after that: content is stored before its row, and removed days later at the earliest.
 """
 
 import fcntl
@@ -57,14 +57,14 @@ Progress = Callable[[str, int, int], None]
 
 
 class LastBackup(msgspec.Struct, frozen=True, rename="camel"):
-    """What a data folder remembers of its last backup."""
+    """The record of the last backup in a data folder."""
 
     ended_at: str
     target: str
 
 
 class Backup:
-    """One backup, of `data_dir` into `target`, which is not there yet."""
+    """One backup, of `data_dir` into the new folder `target`."""
 
     def __init__(
         self,
@@ -77,8 +77,8 @@ class Backup:
         keys: Sequence[bytes] = (),
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`keys` are the master keys where they are not those of the data folder: the first one proves
-        that the backup is ours. `master_key`: the data folder's are in the backup as well."""
+        """`keys` are the master keys if they are not those of the data folder: the first one proves the
+        origin of the backup. `master_key`: the backup includes the master key of the data folder."""
         self._data = data_dir.absolute()
         self._target = target.absolute()
         self._draft = self._target.with_name(f"{self._target.name}.partial")
@@ -92,9 +92,9 @@ class Backup:
         self._files = self._file_bytes = 0
 
     def make(self, url: str) -> Manifest:
-        """Make it from the server at `url`, and return what it says of itself. Raises BackupError.
+        """Make the backup from the server at `url`, and return its manifest. Raises BackupError.
 
-        Until it is whole and durable it is a folder with another name, `TARGET.partial`.
+        Until the backup is complete and durable, its folder is named `TARGET.partial`.
         """
         self._check()
         try:
@@ -108,7 +108,7 @@ class Backup:
         return manifest
 
     def _remember(self, manifest: Manifest) -> None:
-        """Have the data folder know of it. It is there and whole, whatever becomes of that."""
+        """Record the backup in the data folder. The backup is complete, even if this fails."""
         draft = self._data / f"{LAST}.new"
         last = LastBackup(manifest.ended_at, str(self._target))
         try:
@@ -168,11 +168,15 @@ class Backup:
 
     def _check(self) -> None:
         if os.path.lexists(self._target):
-            raise BackupError(f"{self._target} exists already: name a folder that is to be made")
+            raise BackupError(
+                f"{self._target} exists already: name a folder that does not exist yet"
+            )
         if not self._target.parent.is_dir():
             raise BackupError(f"{self._target.parent} is no folder")
         if self._data in self._target.parents:
-            raise BackupError(f"{self._target} is in the data folder, which it is to survive")
+            raise BackupError(
+                f"{self._target} is inside the data folder: choose a place that survives its loss"
+            )
         if not self._given_keys and not self._folders_keys():
             raise BackupError(
                 f"{self._data} has no {KEY_FILE}: give the master key as to the server, by"
@@ -185,7 +189,8 @@ class Backup:
         free = shutil.disk_usage(self._target.parent).free
         if not self._compress and free < needed + RESERVE_BYTES:
             raise BackupError(
-                f"{self._target.parent} has {free >> 20} MiB free, {needed >> 20} MiB are needed"
+                f"{self._target.parent} has {free >> 20} MiB free, and the backup needs"
+                f" {needed >> 20} MiB: make room, or choose another place"
             )
 
     @contextmanager
@@ -203,7 +208,7 @@ class Backup:
             os.close(self._lock)
 
     def _begin(self) -> None:
-        """Make the draft; one of a backup that was killed is taken away."""
+        """Make the draft's folder; remove the draft of a backup that was killed."""
         if self._draft.exists():
             strange = {each.name for each in self._draft.iterdir()} - _PARTIAL
             if strange:
@@ -214,14 +219,16 @@ class Backup:
         self._lock = self._locked()
 
     def _locked(self) -> int:
-        """Return the descriptor of the draft's lock, which pg_basebackup holds as well: it may outlive
-        whoever started it for a moment."""
+        """Return the descriptor of the draft's lock. pg_basebackup inherits it, since it can outlive
+        its parent for a moment."""
         descriptor = os.open(self._draft / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            raise BackupError(f"another backup to {self._target} is at work") from None
+            raise BackupError(
+                f"another backup to {self._target} is running: wait for its end"
+            ) from None
         return descriptor
 
     # --- its parts
@@ -257,10 +264,10 @@ class Backup:
             if process.stderr is not None:
                 process.stderr.close()
         if code != 0:
-            raise BackupError(f"the database cannot be copied: {said}")
+            raise BackupError(f"pg_basebackup failed to copy the database: {said}")
 
     def _follow(self, process: "subprocess.Popen[bytes]") -> str:
-        """Show how far it is; return its last words."""
+        """Show the progress; return the last words of pg_basebackup."""
         assert process.stderr is not None
         rest, said = b"", "it said nothing"
         while data := process.stderr.read1(4096):  # type: ignore[attr-defined]  # a BufferedReader
@@ -274,7 +281,8 @@ class Backup:
         return said
 
     def _verify_database(self) -> int:
-        """Compare what was written with what the server said that it sent; return its size."""
+        """Compare the files written with the files that the server stated; return the size of the
+        database."""
         folder = self._draft / DATABASE
         manifest = folder / "backup_manifest"
         expected = expected_of(manifest.read_bytes())
@@ -327,12 +335,14 @@ class Backup:
             file.flush()
             os.fsync(file.fileno())
         if reading.digest != name.name:
-            log.warning("backup.file_damaged", file=str(name), remedy="it was so before the backup")
+            log.warning(
+                "backup.file_damaged", file=str(name), remedy="missing before the backup began"
+            )
         self._files += 1
         self._part(f"{FILES}/{name}", reading.digest)
 
     def _named(self, url: str) -> Path:
-        """Write down what content rows name, which is at least what they did when the copy ended."""
+        """Write the list of content that rows name: at least the content named when the copy ended."""
         listed = self._draft / NAMED
         listed.touch(mode=0o600)
         if _query(url, "SELECT to_regclass('files') IS NOT NULL").strip() == "t":
@@ -356,7 +366,7 @@ class Backup:
         return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
-        """Keep all keys that were there meanwhile: a rotation may have come between."""
+        """Write all keys that were in use during the backup: a rotation can have come between."""
         keys = list(dict.fromkeys([*self._keys(), *before]))
         if not keys:
             return False
@@ -367,7 +377,7 @@ class Backup:
 
 
 def read_last(data_dir: Path) -> LastBackup | None:
-    """Return what a data folder knows of its last backup, None where it has none that can be read."""
+    """Return a data folder's record of its last backup, None if it has no readable one."""
     try:
         return msgspec.json.decode((data_dir / LAST).read_bytes(), type=LastBackup)
     except (OSError, msgspec.MsgspecError):
@@ -382,7 +392,7 @@ def _query(url: str, statement: str, *options: str) -> str:
         command, capture_output=True, text=True, check=False, env=environment
     )
     if done.returncode != 0:
-        raise BackupError(f"the database cannot be asked: {done.stderr.strip()}")
+        raise BackupError(f"pg_basebackup cannot reach the database: {done.stderr.strip()}")
     return done.stdout
 
 

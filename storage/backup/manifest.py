@@ -1,8 +1,8 @@
-"""What a backup says of itself: its parts with their SHA-256, and which programs can read it.
+"""The manifest of a backup: its parts with their SHA-256, and the programs that can read it.
 
-The manifest is written last, so that a folder without one is no backup, and it vouches for the list of
-parts, which vouches for the parts. That tells damage and haste apart from a backup; a forger is told by
-the manifest's own proof (`backup_proof`).
+The manifest is written last: a folder without one is no backup. It vouches for the list of parts, and
+the list vouches for the parts. This detects damage and unfinished backups. A forgery is detected by the
+manifest's own proof (`backup_proof`).
 """
 
 import hashlib
@@ -32,11 +32,12 @@ _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]{1,200})\n")
 
 
 class BackupError(Exception):
-    """A backup cannot be made or used; the message says why and what to do, in words for operators."""
+    """The error of a backup that cannot be made or used. Its message tells operators why, and what to
+    do."""
 
 
 class Manifest(msgspec.Struct, frozen=True, rename="camel"):
-    """What stands in `manifest.json`."""
+    """The content of `manifest.json`."""
 
     format: int
     made_at: str  # when it was begun; everything accepted before is in it
@@ -55,11 +56,11 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     sums: str  # SHA-256 of SHA256SUMS
 
     def text(self) -> bytes:
-        """Return what is written."""
+        """Return the bytes that are written."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
 
     def write(self, folder: Path) -> None:
-        """Make a folder a backup: from here on it has a manifest, whole or not at all."""
+        """Write the manifest, whole or not at all: this makes the folder a backup."""
         text = self.text()
         draft = folder / f"{MANIFEST}.new"
         with draft.open("wb") as file:
@@ -79,41 +80,47 @@ def read_manifest(folder: Path) -> tuple[Manifest, bytes]:
         manifest = msgspec.json.decode(text, type=Manifest)
     except FileNotFoundError:
         raise BackupError(
-            f"{folder} has no {MANIFEST}: it is no backup, or one that was never finished"
+            f"{folder} has no {MANIFEST}: it is not a backup, or the backup was never finished"
         ) from None
     except msgspec.MsgspecError as error:
         raise BackupError(f"{folder / MANIFEST} is damaged: {error}") from None
     if manifest.format != FORMAT:
         raise BackupError(
-            f"{folder} is a backup of format {manifest.format}, this program reads {FORMAT}:"
-            " use the Angarium that made it"
+            f"{folder} is a backup of format {manifest.format}, but this program reads format"
+            f" {FORMAT}: use the Angarium version that made the backup"
         )
     return manifest, text
 
 
 def check_sums(folder: Path, sums: str) -> None:
-    """Raise BackupError where the list of parts is not the one that a manifest speaks of."""
+    """Raise BackupError if the list of parts does not match the manifest."""
     try:
         found = digest_of(folder / SUMS)
     except FileNotFoundError:
         raise BackupError(f"{folder / SUMS} is missing: the backup is damaged") from None
     if found != sums:
-        raise BackupError(f"{folder / SUMS} is not what was written: the backup is damaged")
+        raise BackupError(
+            f"{folder / SUMS} was changed after it was written: the backup is damaged"
+        )
 
 
 def parts_of(folder: Path, sums: str) -> Iterator[tuple[str, str]]:
-    """Return path and SHA-256 of every part. Raises BackupError at the latest with the last one, where
-    the list is not the one that a manifest speaks of: it may have changed since it was looked at."""
+    """Return the path and SHA-256 of every part. Raises BackupError, at the latest after the last part,
+    if the list does not match the manifest: it can have changed since it was checked."""
     hashed = hashlib.sha256()
     with (folder / SUMS).open("rb") as file:
         while line := file.readline(LINE_BYTES):
             hashed.update(line)
             match = _LINE.fullmatch(line.decode("utf-8", "replace"))
             if match is None or _PART.fullmatch(match[2]) is None:
-                raise BackupError(f"{folder / SUMS} names what no backup has: {line[66:100]!r}")
+                raise BackupError(
+                    f"{folder / SUMS} has a line that no backup has: {line[66:100]!r}"
+                )
             yield match[2], match[1]
     if hashed.hexdigest() != sums:
-        raise BackupError(f"{folder / SUMS} was changed while it was read")
+        raise BackupError(
+            f"{folder / SUMS} was changed while Angarium read it: run the command again"
+        )
 
 
 def digest_of(path: Path) -> str:
@@ -125,24 +132,24 @@ def digest_of(path: Path) -> str:
 
 
 class HashedReader:
-    """A file that is read once, from its beginning to its end, and hashed on the way."""
+    """A file that is read once from beginning to end, and hashed on the way."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self._hash = hashlib.sha256()
 
     def read(self, size: int = PIECE_BYTES) -> bytes:
-        """Return the next bytes, none at the end."""
+        """Return the next bytes, no bytes at the end."""
         data = self._file.read(size)
         self._hash.update(data)
         return data
 
     def drain(self) -> None:
-        """Read what is left."""
+        """Read the rest of the file."""
         while self.read():
             pass
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of what was read, in hex."""
+        """The SHA-256 of the bytes read so far, in hex."""
         return self._hash.hexdigest()

@@ -1,7 +1,7 @@
-"""The proof that a backup is ours: a MAC of its manifest, under a key made of the master key.
+"""The proof of a backup's origin: a MAC of its manifest, under a key derived from the master key.
 
-The manifest vouches for the list of parts, and that for the parts. A key that the backup brings itself
-proves nothing: whoever changes a backup can bring another one.
+The manifest vouches for the list of parts, and the list vouches for the parts. A key inside the backup
+proves nothing: an attacker who changes the backup can replace that key too.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ RISK = (
 
 
 def write_proof(folder: Path, manifest: bytes, keys: Sequence[bytes]) -> None:
-    """Write the proof of a manifest, under the first of the master keys."""
+    """Write the proof of a manifest, under the first master key."""
     identifier, key = next(iter(SecretBox(keys).derived(_PURPOSE).items()))
     mac = hmac.new(key, manifest, hashlib.sha256).hexdigest()
     with (folder / PROOF).open("xb") as file:
@@ -34,7 +34,7 @@ def write_proof(folder: Path, manifest: bytes, keys: Sequence[bytes]) -> None:
 
 
 def require_elsewhere(key_file: Path, folder: Path) -> None:
-    """Raise BackupError where a file of master keys lies in the backup that it is to prove."""
+    """Raise BackupError if the file of master keys lies inside the backup that it should prove."""
     if folder.resolve() in key_file.resolve().parents:
         raise BackupError(
             f"{key_file} is the key in the backup itself, which proves nothing: who changes a backup can"
@@ -43,7 +43,7 @@ def require_elsewhere(key_file: Path, folder: Path) -> None:
 
 
 def check_proof(folder: Path, manifest: bytes, keys: Sequence[bytes]) -> None:
-    """Raise BackupError where no master key of `keys` has made the backup with this manifest."""
+    """Raise BackupError unless one of the master keys `keys` made the backup with this manifest."""
     try:
         with (folder / PROOF).open("rb") as file:
             match = _LINE.fullmatch(file.read(128))

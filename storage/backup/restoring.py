@@ -1,7 +1,7 @@
-"""Restores a backup into an empty data folder, each part checked as it is read. Blocks.
+"""The restoration of a backup into an empty data folder: each part is checked as it is read. Blocks.
 
-Everything is put together in a folder beside its place and moved there at the end. Until then no server
-starts on the data folder, so that one that is half restored is never taken for a new one.
+The restoration builds a folder beside the data folder and moves it into place at the end. Until then no
+server starts on the data folder, so a half-restored folder is never taken for a new one.
 """
 
 import hashlib
@@ -68,8 +68,8 @@ class Restore:
         unauthenticated: bool = False,
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`key_file` is the master key, and is brought in where the backup has none; with it, or with
-        `keys`, the backup must have been made. `unauthenticated`: nothing is to prove that."""
+        """`key_file` is the master key; it is copied in if the backup has none. One of the keys in it,
+        or in `keys`, must have made the backup. `unauthenticated`: restore without that proof."""
         self._source = source.absolute()
         self._data = data_dir.absolute()
         self._draft = self._data / RESTORING
@@ -83,9 +83,9 @@ class Restore:
         self._total = self._done = 0
 
     def run(self) -> Manifest:
-        """Restore everything; return what the backup says of itself. Raises BackupError, EmbeddedError.
+        """Restore everything; return the manifest. Raises BackupError, EmbeddedError.
 
-        Interrupted at any point it is run again, and begins anew.
+        After an interruption, run it again: it begins from the start.
         """
         manifest, text = read_manifest(self._source)
         if self._key_file is not None and not self._key_file.is_file():
@@ -115,7 +115,7 @@ class Restore:
         return manifest
 
     def _known_keys(self) -> list[bytes]:
-        """Return the keys that are known from elsewhere than the backup. Raises BackupError."""
+        """Return the keys that do not come from the backup itself. Raises BackupError."""
         try:
             return self._keys + ([] if self._key_file is None else KeyFile(self._key_file).read())
         except SecretBoxError as error:
@@ -134,7 +134,7 @@ class Restore:
             )
 
     def _begin(self, manifest: Manifest) -> None:
-        """See that there is a place for it, and mark it: no server starts there from now on."""
+        """Make the place of the data folder and mark it: from now on no server starts there."""
         present = {each.name for each in self._data.iterdir()}
         if RESTORING in present:
             # It was empty when that one began; what was moved to its place has come from a backup.
@@ -147,13 +147,14 @@ class Restore:
         strange = sorted(present - _OURS)
         if strange:
             raise BackupError(
-                f"{self._data} is not empty, it has {strange[0]}: name a new folder as --data-dir"
+                f"{self._data} is not empty: it has {strange[0]}. Name a new folder with --data-dir"
             )
         self._total = manifest.database_bytes + manifest.file_bytes
         free = shutil.disk_usage(self._data).free
         if free < self._total + RESERVE_BYTES:
             raise BackupError(
-                f"{self._data} has {free >> 20} MiB free, {self._total >> 20} MiB are needed"
+                f"{self._data} has {free >> 20} MiB free, and the restoration needs"
+                f" {self._total >> 20} MiB: make room"
             )
         self._draft.mkdir(mode=0o700)
         sync_folder(self._data)
@@ -172,7 +173,9 @@ class Restore:
             except FileNotFoundError:
                 raise BackupError(f"{self._source / name} is missing") from None
             if found != digest:
-                raise BackupError(f"{self._source / name} is damaged: it is not what was written")
+                raise BackupError(
+                    f"{self._source / name} is damaged: its content differs from the manifest"
+                )
         if self._expected:
             raise BackupError(f"the database's copy lacks {min(self._expected)}")
         for name, content in CONFIGURATION.items():
@@ -186,7 +189,7 @@ class Restore:
             sync_folder(Path(folder))
 
     def _take(self, name: str) -> str:
-        """Restore a part; return the SHA-256 of what was read."""
+        """Restore a part; return the SHA-256 of the bytes read."""
         if name == STATED:
             return hashlib.sha256(self._stated).hexdigest()
         part = self._source / name
@@ -207,7 +210,9 @@ class Restore:
         for member, content in members(reading, compressed=archive.endswith(".gz")):
             parts = Path(member.name).parts
             if Path(member.name).is_absolute() or ".." in parts:
-                raise BackupError(f"the database's copy names a place outside: {member.name!r}")
+                raise BackupError(
+                    f"the database's copy has a path outside its folder: {member.name!r}"
+                )
             target = place.joinpath(*parts)
             name = "/".join(parts)
             taken = is_data(name, folder=content is None, wal=wal)
@@ -242,7 +247,7 @@ class Restore:
         _write(self._draft / KEY_FILE, given)
 
     def _finish(self) -> None:
-        """Move everything to its place: the mark that it was not yet there goes last."""
+        """Move everything into place; remove the mark of an unfinished restoration last."""
         account_for(self._data / _POSTGRES).own(self._draft / _POSTGRES)
         for name in (FILES, KEY_FILE, HOLD, _POSTGRES):
             if (self._draft / name).exists():

@@ -1,4 +1,4 @@
-"""Customers' accounts as a workspace sees them: what it says of them, and what they have."""
+"""The accounts of customers: their settings by the workspace, and the counts of their objects."""
 
 import json
 
@@ -73,8 +73,9 @@ _USED = """
 
 
 def own_tally(first: int) -> str:
-    """Return an expression of a WITH, `own`, which raises the tally of the account `$first`, if that is
-    still `$first + 1`. Nothing is locked before it: two sessions wait for each other in one place."""
+    """Return an expression of a WITH, `own`, which raises the tally of the account `$first`
+    if it is still `$first + 1`. It takes the first lock: two sessions can wait for each
+    other in one place only."""
     return f"""own AS (
         UPDATE customer_accounts SET tally = tally + 1
         WHERE environment = $1::integer AND id = ${first}::uuid AND tally = ${first + 1}::bigint
@@ -99,19 +100,19 @@ class Customers:
         return None if row is None else customer_account(row)
 
     async def find(self, account: str) -> CustomerAccount | None:
-        """Return an account of which anything was said, of whatever environment."""
+        """Return an account that has settings, of any environment."""
         row = await self._pool.fetch_row(_FIND, account)
         return None if row is None else customer_account(row)
 
     async def page(
         self, environment: int, prefix: str, after: str | None, limit: int
     ) -> list[CustomerAccount]:
-        """Return accounts whose names begin so, after that of an id."""
+        """Return accounts whose names begin with a prefix, after the account of an id."""
         rows = await self._pool.fetch(_PAGE, environment, prefix, after, limit)
         return [customer_account(row) for row in rows]
 
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
-        """Write the next version, if the present one is its predecessor."""
+        """Write the next version, if the stored version is its predecessor."""
         quotas = account.quotas
         document = {
             "name": account.name,
@@ -134,7 +135,8 @@ class Customers:
         return bool(rows)
 
     async def used(self, environment: int, account: str, at_most: int) -> Used | None:
-        """Return what an account has, counted as far as `at_most`; None where it is unknown."""
+        """Return the counts of an account's objects, each up to `at_most`; None for an
+        unknown account."""
         row = await self._pool.fetch_row(_USED, environment, account, at_most)
         if row is None:
             return None
@@ -182,7 +184,8 @@ _RECORD = audited(
 
 
 class Accounts:
-    """The customer accounts of all environments. Whatever names a customer first opens its account."""
+    """The customer accounts of all environments. The first object that names a customer opens its
+    account."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -195,5 +198,5 @@ class Accounts:
         return str(known)
 
     async def record(self, environment: int, account: str, audit: AuditEntry) -> None:
-        """Write an audit entry about what happened to an account."""
+        """Write an audit entry about a change of the account."""
         await write(self._pool, _RECORD, environment, account, *values(audit))

@@ -46,8 +46,8 @@ _VERSION = """version AS (
                $21, $22::bytea, $23::integer, $26::smallint, $28::boolean
         FROM changed
     )"""
-# What an archived destination still has is discarded by its actor, in chunks; with this row a start
-# that comes before the end of that goes on with it, also where nothing but its DLQ is left.
+# This row tells a start to go on discarding the rest of an archived destination, even if only its DLQ
+# is left. The destination's actor discards it in chunks.
 _DISCARDING = """, discarding AS (
         INSERT INTO destination_backlog (environment, destination, shard, low_seq)
         SELECT $1::integer, id, get_byte(uuid_send(id), 15), (SELECT last_value << 20 FROM intake_group)
@@ -170,12 +170,12 @@ class Destinations:
         return bool(await write(self._pool, _CREATE, *columns, *tally_values(customer)))
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
-        """Write the next version, if the present one is its predecessor."""
+        """Write the next version, if the stored version is its predecessor."""
         columns = self._columns(destination)
         return bool(await write(self._pool, _REPLACE, *columns, *values(audit)))
 
     async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
-        """The same for a version with a script that is live from now on, if the script is still there."""
+        """Write the next version, with a script that becomes live, if the script still exists."""
         columns = self._columns(destination)
         return bool(await write(self._pool, _PUBLISH, *columns, *values(audit), at_ms))
 
@@ -185,7 +185,7 @@ class Destinations:
         return None if row is None else self.record(row)
 
     async def find(self, destination: str) -> DestinationRecord | None:
-        """Return the present version, of whatever environment."""
+        """Return the present version, in any environment."""
         row = await self._pool.fetch_row(_FIND, destination)
         return None if row is None else self.record(row)
 
@@ -203,7 +203,7 @@ class Destinations:
         return [self.record(row) for row in rows]
 
     async def named(self, environment: int, destinations: Sequence[str]) -> list[DestinationRecord]:
-        """Return those of some destinations that exist, in the given order, without sources."""
+        """Return those of the given destinations that exist, in the given order, without sources."""
         rows = await self._pool.fetch(_NAMED, environment, list(destinations))
         return [self.record(row) for row in rows]
 
@@ -331,7 +331,7 @@ def _secrets(record: DestinationRecord) -> bytes:
 
 
 def _place(identifier: str) -> str:
-    """What an encrypted value is bound to, so that it opens nowhere else."""
+    """Return the place that an encrypted value is bound to: it opens nowhere else."""
     return f"destinations/{identifier}"
 
 

@@ -1,4 +1,4 @@
-"""Keys, and the digests of their secrets."""
+"""API keys, and the digests of their secrets."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
@@ -118,7 +118,7 @@ class Keys:
     async def rotate(
         self, key: KeyRecord, secret: KeySecret, expires_at_ms: int, audit: AuditEntry
     ) -> bool:
-        """Add a secret; the one in force until now ends at `expires_at_ms`."""
+        """Add a secret; the previous secret ends at `expires_at_ms`."""
         rows = await write(
             self._pool,
             _ROTATE,
@@ -142,7 +142,7 @@ class Keys:
     async def reached(
         self, key: str, workspace: str, environment: int, *, mcp: bool
     ) -> KeyRecord | None:
-        """Return a key by its id where it is one of the environment; an MCP key where `mcp` says so."""
+        """Return a key of the environment by its id; with `mcp`, also an MCP key of the workspace."""
         rows = await self._pool.fetch(
             SELECT_KEYS + _REACHED + ORDER_KEYS, key, workspace, environment, mcp
         )
@@ -168,7 +168,7 @@ class Keys:
         )
 
     async def used(self, keys: Mapping[str, int]) -> None:
-        """Write when keys were last used (ms by their ids), unless a later instant is there."""
+        """Write the instants (ms) of the last use of keys by id, unless a later instant is stored."""
         ids = sorted(
             keys
         )  # the same order in every process, so that two do not wait for each other
@@ -191,7 +191,7 @@ def key_records(rows: Iterable[Record]) -> list[KeyRecord]:
 
 
 def by_key(rows: Iterable[Record]) -> Iterator[list[Record]]:
-    """Yield the rows of each key, out of those that are in the order of `ORDER_KEYS`."""
+    """Yield the rows of each key, from rows in the order of `ORDER_KEYS`."""
     return (list(secrets) for _, secrets in groupby(rows, itemgetter("id")))
 
 

@@ -1,4 +1,4 @@
-"""Routing rules, and how their filters fail."""
+"""Routing rules, and the failures of their filters."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,8 +22,8 @@ SELECT_RULES = """
            filter, priority, enabled, updated_at_ms
     FROM routing_rules
 """
-# Rows are taken in one order by all statements: the account, the destination, the environment's tally, a
-# rule. So two writers wait for each other in one place, and no rule joins an archived destination.
+# All statements lock rows in one order: the account, the destination, the environment's tally, the
+# rule. Two writers then wait for each other in one place, and no rule joins an archived destination.
 _CREATE = audited(
     """
         INSERT INTO routing_rules (environment, id, version, destination, name, event_types, filter,
@@ -187,7 +187,7 @@ class Rules:
         return bool(await write(self._pool, _CREATE, *arguments))
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write the next version, if the present one is its predecessor; see the port."""
+        """Write the next version, if the stored version is its predecessor; see the port."""
         return bool(await write(self._pool, _REPLACE, *_columns(rule), tally, *values(audit)))
 
     async def count(self, environment: int) -> int:
@@ -211,7 +211,7 @@ class Rules:
         return FilteredRules(rules=rows[0]["rules"], tally=rows[0]["version"], patterns=patterns)
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
-        """Return what is recorded of filters that could not be evaluated, by rule."""
+        """Return the recorded failures of filters, by rule."""
         rows = await self._pool.fetch(_FAILURES, environment, list(rules))
         return {
             row["rule"]: FilterErrors(row["failures"], row["last_at_ms"], row["last_message"])
@@ -219,7 +219,7 @@ class Rules:
         }
 
     async def failed(self, failures: Sequence[FilterFailure]) -> None:
-        """Add to what is recorded."""
+        """Add to the recorded failures."""
         await write(
             self._pool,
             _FAILED,
@@ -232,7 +232,7 @@ class Rules:
         )
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
-        """Remove the version that is given."""
+        """Remove the given version."""
         rows = await write(
             self._pool, _REMOVE, rule.environment, rule.id, rule.version, *values(audit)
         )
@@ -241,7 +241,7 @@ class Rules:
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
     ) -> list[str]:
-        """Remove the versions that are given, of one environment; see the port."""
+        """Remove the given versions, of one environment; see the port."""
         entries = zip(*map(values, audits), strict=True)
         rows = await write(
             self._pool,
@@ -266,7 +266,7 @@ class Rules:
         return None if row is None else rule_record(row)
 
     async def find(self, rule: str) -> RuleModel | None:
-        """Return a rule of whatever environment."""
+        """Return a rule, of any environment."""
         row = await self._pool.fetch_row(SELECT_RULES + " WHERE id = $1::uuid", rule)
         return None if row is None else rule_record(row)
 

@@ -1,4 +1,4 @@
-"""Event schemas: versions, and which one of a type is active."""
+"""Event schemas: their versions, and the active version of each type."""
 
 from asyncpg import Record
 

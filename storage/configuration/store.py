@@ -1,4 +1,4 @@
-"""All configuration together: one store for the control plane, read whole for the read models."""
+"""The store of all configuration: one for the control plane, read as a whole for the read models."""
 
 from collections.abc import Callable, Iterable
 from operator import itemgetter
@@ -53,8 +53,8 @@ class ConfigurationTables:
         self.customers = Customers(pool)
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read everything, as of one instant, but for destinations and rules whose present version is
-        known. Raises SecretBoxError where a secret cannot be opened."""
+        """Read everything, as of one instant, without the destinations and rules whose present version
+        is known. Raises SecretBoxError if a secret cannot be opened."""
         async with self._pool.transaction("REPEATABLE READ") as reading:
             workspaces = await reading.fetch(SELECT_TENANTS)
             keys = await reading.fetch(SELECT_KEYS + ORDER_KEYS)
@@ -80,7 +80,7 @@ class ConfigurationTables:
 
 
 async def _newer(rows: list[Record], version: Callable[[str], int] | None) -> list[str]:
-    """Return the ids of rows of which not the present version is known."""
+    """Return the ids of rows whose present version is not known."""
     if version is None:
         return await _made(itemgetter("id"), rows)
     newer = []

@@ -1,4 +1,4 @@
-"""Transform scripts: versions by destination, and how many a workspace has."""
+"""Transform scripts: versions by destination, and the number of scripts of a workspace."""
 
 from asyncpg import Record
 
@@ -18,8 +18,8 @@ _SELECT = """
     FROM transform_scripts s
     JOIN destinations d ON d.environment = s.environment AND d.id = s.destination
 """
-# Everybody takes rows in this order: the account, the script, its destination, the workspace. Whoever
-# comes second waits, and then sees how many there are: versions have no gaps, the plan's number is exact.
+# All statements lock rows in this order: the account, the script, its destination, the workspace. The
+# second writer waits and then counts, so versions have no gaps and the plan's limit is exact.
 _CREATE = audited(
     """
         UPDATE destinations d SET transforms = d.transforms + 1, scripts = d.scripts + 1

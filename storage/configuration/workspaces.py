@@ -61,7 +61,7 @@ class Workspaces:
         return await self.get(workspace.id) if created else None
 
     async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
-        """Put a workspace on another plan, if its present one is what `workspace` says."""
+        """Put a workspace on another plan, if the stored plan is that of `workspace`."""
         arguments = (workspace.id, plan, workspace.plan, *values(audit))
         return bool(await write(self._pool, _SET_PLAN, *arguments))
 
@@ -116,12 +116,12 @@ class SettingsTable:
         self._pool = pool
 
     async def get(self, workspace: str) -> WorkspaceSettings:
-        """Return the present version, version 0 where none was written."""
+        """Return the present version, or version 0 if none was written."""
         row = await self._pool.fetch_row(SELECT_SETTINGS + " WHERE workspace = $1::uuid", workspace)
         return WorkspaceSettings(workspace=workspace) if row is None else settings_record(row)
 
     async def replace(self, settings: WorkspaceSettings, audit: AuditEntry) -> bool:
-        """Write the next version, if the present one is its predecessor."""
+        """Write the next version, if the stored version is its predecessor."""
         document = {
             "branding": settings.branding,
             "origins": settings.origins,

@@ -1,5 +1,5 @@
-"""The counters of destinations, summed by stretches of time: of hours where they are rolled up, else of
-minutes. Both come from one snapshot, so that nothing is counted twice, or not at all."""
+"""The sums of destinations' counters by stretches of time: from hours that are rolled up, else from
+minutes. One snapshot reads both, so nothing is counted twice or missed."""
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -66,14 +66,14 @@ class PostgresAnalytics:
     """`engine.log.observability.AnalyticsStore` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
-        """`long_read` is told of destinations whose hours are worth rolling up."""
+        """`long_read` receives the destinations whose hours are worth rolling up."""
         self._pool = pool
         self._long_read = long_read
 
     async def tallies(
         self, environment: int, destination: str, start: int, end: int, size: int
     ) -> Sequence[tuple[int, CounterSums]]:
-        """Return what was counted by stretches of `size` minutes; see the port."""
+        """Return the counters by stretches of `size` minutes; see the port."""
         arguments = (environment, destination, start, end)
         if size == 1:
             return [tally(row) for row in await self._pool.fetch(_BY_MINUTE, *arguments)]
@@ -145,14 +145,14 @@ class PostgresEnvironmentCounters:
     """`engine.log.observability.EnvironmentCounters` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, Sequence[str]], None]) -> None:
-        """`long_read` is told of the destinations whose hours are worth rolling up."""
+        """`long_read` receives the destinations whose hours are worth rolling up."""
         self._pool = pool
         self._long_read = long_read
 
     async def tallies(
         self, environment: int, account: str | None, start: int, end: int, size: int
     ) -> Sequence[tuple[int, CounterSums]]:
-        """Return what was counted by stretches of `size` minutes; see the port."""
+        """Return the counters by stretches of `size` minutes; see the port."""
         rows = await self._pool.fetch(_OF_ALL, environment, account, start, end, size)
         return [tally(row) for row in rows]
 
@@ -168,6 +168,6 @@ class PostgresEnvironmentCounters:
     async def hours(
         self, environment: int, destinations: Sequence[str], start: int, end: int
     ) -> Sequence[DestinationHour]:
-        """Return what some destinations counted by the hour; see the port."""
+        """Return the counters of some destinations by the hour; see the port."""
         rows = await self._pool.fetch(_OF_NAMED, environment, list(destinations), start, end)
         return [DestinationHour(*row) for row in rows]

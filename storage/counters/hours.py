@@ -1,7 +1,7 @@
-"""Hours of counters: made of their minutes where long periods are read, removed when they are old.
+"""Hourly counters: rolled up from minutes when long periods are read, removed when they are old.
 
-Beside the settle statement, which knows nothing of hours but when it counts into a past one: the row of
-`destination_rolled` is what both hold, whoever comes second waits.
+The settle statement touches hours only when it counts into a past hour. Then both lock the row of
+`destination_rolled`: the second one waits.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ WHERE environment = $1::integer AND destination = $2::uuid"""
 
 
 class Rollup:
-    """Rolls up what was read. Owner of what it remembers: the trio thread."""
+    """The roll-up of destinations that were read. Owner of its memory: the trio thread."""
 
     def __init__(self, pool: Pool, now: Callable[[], float], spawn: Callable[..., None]) -> None:
         self._pool = pool
@@ -55,8 +55,8 @@ class Rollup:
         self._under_way = 0
 
     def wanted(self, environment: int, destination: str) -> None:
-        """Roll a destination up in the background, unless that was done lately, or others are under
-        way: then whoever reads it next asks again."""
+        """Roll a destination up in the background, unless it was rolled up lately or too many roll-ups
+        run. In that case the next read asks again."""
         hour = self._closed()
         if self._under_way >= AT_ONCE or hour - self._rolled.get(destination, 0) < EVERY_HOURS:
             return
@@ -67,7 +67,7 @@ class Rollup:
         self._spawn(self._try, environment, destination, hour)
 
     def wanted_all(self, environment: int, destinations: Sequence[str]) -> None:
-        """Roll up as many of these as fit under way now; whoever reads them next asks again."""
+        """Roll up as many of these as there is room for; the next read asks again for the others."""
         for each in destinations:
             self.wanted(environment, each)
 
@@ -84,7 +84,7 @@ class Rollup:
                 await connection.fetch(_ROLLED, *key, hour)
 
     def _closed(self) -> int:
-        """Return the hour below which none is counted into any more, but late."""
+        """Return the hour below which only late outcomes are counted."""
         return (int(self._now()) // 60 - 2 * LATE_MINUTES) // 60
 
     async def _try(self, environment: int, destination: str, hour: int) -> None:
@@ -142,7 +142,7 @@ def delete_statement(table: str, instant: str) -> str:
 
 
 async def delete_old_minutes(connection: Connection, now_ms: int, retention_days: int) -> int:
-    """Delete counters that no analytics asks for any more; return of how many minutes."""
+    """Delete counters that analytics no longer reads; return the number of deleted minutes."""
     days = max(retention_days, ANALYTICS_DAYS)
     hours, minutes = now_ms // 3_600_000 - days * 24, now_ms // 60_000 - days * 1_440
     await _delete(connection, delete_statement("destination_hours", "hour"), hours)

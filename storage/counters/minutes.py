@@ -1,4 +1,5 @@
-"""Counters a minute, as a part of the settle statement: they move with the rows that they count."""
+"""The counters by the minute, a part of the settle statement: they commit with the rows that they
+count."""
 
 from collections.abc import Sequence
 
@@ -46,7 +47,7 @@ reopened AS (
 
 
 def early_minute(group: SettleGroup) -> int:
-    """Return the first minute whose hour is rolled up in no case yet."""
+    """Return the first minute whose hour cannot be rolled up yet."""
     return max(group.now_ms, group.latest_ms) // 60_000 - LATE_MINUTES
 
 
@@ -60,8 +61,8 @@ def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
 def minutes_clause(before: int, *, late: bool, uniform: bool, condition: str) -> tuple[str, int]:
     """Return the clause that adds minutes, and the number of its last parameter.
 
-    `late`: some hours are to be rolled up anew. `condition` is a further one. The histograms come as one
-    flat argument: an array for each of their columns would cost 0.1 us a row and 3 us a statement.
+    `late`: some hours must be rolled up again. `condition` is a further condition. The histograms come
+    as one flat argument: an array for each column would cost 0.1 us a row and 3 us a statement.
     """
     minute = rows("m", _MINUTE + _PLACE, before, uniform=uniform)
     number = minute.parameters + 1

@@ -33,7 +33,7 @@ driver.IterableABC = driver.SizedABC = ARRAYS  # type: ignore[attr-defined]  # n
 driver.MappingABC = dict  # type: ignore[attr-defined]  # as above; no array is one
 
 POOL_SIZE = 6  # control-plane queries at once: enough for hundreds a second, few enough for 2 cores
-POOL_WAITERS = 200  # who comes after them would wait longer than clients do
+POOL_WAITERS = 200  # a later query would wait longer than its client does
 POOL_WAIT_S = 5.0
 BACKOFF_FIRST_S = 0.05
 BACKOFF_LONGEST_S = 2.0  # a database that is back should be noticed before anybody gives up
@@ -51,7 +51,8 @@ class Pool:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """Lend a connection. Raises StoreAwayError when too many wait, or one waited too long."""
+        """Lend a connection. Raises StoreAwayError if too many callers wait, or this one waited too
+        long."""
         if self._limit.statistics().tasks_waiting >= POOL_WAITERS:
             raise StoreAwayError("too many queries wait for a connection")
         # Borrowed for the loan, not for the task, since one task may hold two.
@@ -94,12 +95,12 @@ class Pool:
             return await connection.execute(script)
 
     def cut(self) -> None:
-        """Drop all of them at once."""
+        """Drop all connections at once."""
         for connection in self._all:
             connection.cut()
 
     async def aclose(self) -> None:
-        """Close all of them at once."""
+        """Close all connections at once."""
         async with trio.open_nursery() as nursery:
             for connection in self._all:
                 nursery.start_soon(connection.aclose)
@@ -122,18 +123,18 @@ class Bridge:
         profile: Profile,
         on_connect: Callable[[Connection], Awaitable[None]] | None = None,
     ) -> Connection:
-        """Return a connection of one's own, closed with the bridge. It connects when first used."""
+        """Return a connection that the caller owns; the bridge closes it. It connects when first used."""
         connection = Connection(self._loop, self.url, profile, on_connect)
         self._dedicated.append(connection)
         return connection
 
     async def connect(self) -> None:
-        """Connect what has a connection of its own. Raises StoreError: then nothing could be written."""
+        """Connect the connections that have owners. Raises StoreError: then nothing could be written."""
         for connection in self._dedicated:
             await connection.ensure()
 
     def make_pool(self, profile: Profile, size: int) -> Pool:
-        """Return a pool for queries of one kind, closed with the bridge."""
+        """Return a pool for queries of one kind; the bridge closes it."""
         pool = Pool(self._loop, self.url, profile, size)
         self._pools.append(pool)
         return pool
@@ -145,11 +146,11 @@ class Bridge:
 
     @property
     def loop(self) -> Loop:
-        """The asyncio loop, for what else in this package must run on it."""
+        """The asyncio loop, for other parts of this package that must run on it."""
         return self._loop
 
     async def wait_until_back(self) -> None:
-        """Wait until the database answers, with backoff, 25 ms at least, so that no caller spins."""
+        """Wait until the database answers. The backoff is at least 25 ms, so that no caller spins."""
         if self._back is not None:
             await self._back.wait()
             return
@@ -157,7 +158,7 @@ class Bridge:
         try:
             pause = BACKOFF_FIRST_S
             while True:
-                # Many servers wait for one database: their probes must not come together.
+                # Many servers wait for one database: their probes must not come at the same instant.
                 await trio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
                 try:
                     await self.pool.fetch("SELECT 1")
@@ -182,15 +183,17 @@ class Bridge:
             self._away_since = None
 
     def cut(self) -> None:
-        """Drop every connection at once: another process has taken over, or the time of a stop is up and
-        the database does not answer. What is under way has an unknown outcome, as after a crash."""
+        """Drop every connection at once: another process has taken over, or the time of a stop is over
+        and the database does not answer. Statements under way have an unknown outcome, as after a
+        crash."""
         for connection in self._dedicated:
             connection.cut()
         for pool in self._pools:
             pool.cut()
 
     async def aclose(self) -> None:
-        """Close every connection, all at once: with a database that is frozen each takes its limit."""
+        """Close all connections at the same time: with a frozen database each close takes its full
+        limit."""
         async with trio.open_nursery() as nursery:
             for connection in self._dedicated:
                 nursery.start_soon(connection.aclose)
@@ -200,7 +203,7 @@ class Bridge:
 
 @asynccontextmanager
 async def open_bridge(url: str) -> AsyncIterator[Bridge]:
-    """Open a bridge for as long as the block runs. Connects nothing yet."""
+    """Open a bridge for the length of the block. It connects nothing yet."""
     failure: Exception | None = None
     async with trio_asyncio.open_loop() as loop:
         # The default handler would end everything for a stray future of a lost connection.

@@ -1,9 +1,8 @@
-"""Columns of rows that go to PostgreSQL as arrays: the text that makes rows of them, and its arguments.
+"""Columns of rows that go to PostgreSQL as arrays: the SQL that makes rows of them, and the arguments.
 
-The arrays are unnested side by side in a SELECT list: in FROM each is first written to a store.
-Each array costs about 0.1 us a row on both sides together and 3 us a statement. So a column that is
-null throughout travels as an empty array (`unnest` pads it), and one with the same value in every row
-as that value alone.
+The arrays are unnested side by side in a SELECT list: in FROM, PostgreSQL would first write each to a
+store. Each array costs about 0.1 us a row on both sides together, and 3 us a statement. So a column of
+nulls travels as an empty array (`unnest` pads it), and a column of equal values as one value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,10 +39,10 @@ def rows(
 ) -> Rows:
     """Return the SQL of rows whose parameters begin after number `before`.
 
-    `uniform`: every shared column comes as one value; else each as an array and a value, of which
-    one is empty. With `ordinal` the source has a column of that name, counting from 1. All of them are
-    columns of the source: of a parameter the planner thinks that one row in 200 has it, and would rather
-    read all rows of an environment than look ten of them up.
+    `uniform`: every shared column comes as one value. Otherwise each comes as an array and a value, and
+    one of the two is empty. With `ordinal` the source has a column of that name, counting from 1. All
+    values are columns of the source: for a plain parameter the planner assumes one match in 200 rows,
+    and would read all rows of an environment instead of looking ten of them up.
     """
     value: dict[str, str] = {}
     sets: list[str] = []
@@ -90,7 +89,7 @@ class Arguments:
         self._wide.append(values)
 
     def shared(self, values: list[Any]) -> None:
-        """Add a shared column."""
+        """Add a column whose values can be shared."""
         first = values[0] if values else None
         if not values or (first == values[-1] and values.count(first) == len(values)):
             self._lean.append(first)
@@ -100,5 +99,5 @@ class Arguments:
             self._wide += (values, None)
 
     def bound(self) -> Sequence[Any]:
-        """Return the arguments of the statement for `uniform` as it now is."""
+        """Return the arguments for the statement with the present `uniform`."""
         return self._lean if self.uniform else self._wide

@@ -1,7 +1,7 @@
-"""One connection to PostgreSQL, for trio: its statements are never cancelled half way.
+"""One connection to PostgreSQL, for trio: no statement is ever cancelled half way.
 
-Nothing here knows what the statements say. A connection connects by itself when it is first used
-and after a loss. A statement that failed is not run again here: only its author knows if it may.
+This module does not know what the statements do. A connection connects when it is first used, and again
+after a loss. It never repeats a failed statement: only the caller knows whether that is safe.
 """
 
 import asyncio
@@ -91,7 +91,7 @@ class Connection:
         self._prepared: dict[str, PreparedStatement[Record]] = {}
         self._statements = 0
         self._turn = trio.Lock()
-        self._owner: trio.lowlevel.Task | None = None  # who holds the turn
+        self._owner: trio.lowlevel.Task | None = None  # the task that has the turn
         self._bound = False  # within a transaction
         self._shut = False
 
@@ -169,9 +169,9 @@ class Connection:
                 self._discard()
 
     async def listen(self, channel: str, heard: Callable[[str], None]) -> None:
-        """LISTEN, connecting where needed: `heard` gets each payload, and must not raise.
+        """Start LISTEN, connecting if needed: `heard` receives each payload, and must not raise.
 
-        It ends with the connection, without a word: a silent one must be proved by statements.
+        Listening ends with the connection, without a notice: prove a silent connection by statements.
         """
         entered = await self._claim(connect=True)
         try:
@@ -186,7 +186,7 @@ class Connection:
     # --- turns: a transaction holds the connection, and its own statements pass within it
 
     async def _claim(self, *, connect: bool = False) -> bool:
-        """Hold the connection, connected. False where this task holds it already."""
+        """Hold the connection, connected. Returns False if this task holds it already."""
         task = trio.lowlevel.current_task()
         if self._owner is task:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -216,26 +216,26 @@ class Connection:
 
     @property
     def connected(self) -> bool:
-        """Whether a connection is there, as far as is known."""
+        """Whether a connection exists, as far as is known."""
         return self._raw is not None and not self._raw.is_closed()
 
     @property
     def backend(self) -> int | None:
-        """The process id of the server's end, None while not connected."""
+        """The process id of the server's side, None while not connected."""
         return self._pid if self.connected else None
 
     async def ensure(self) -> None:
-        """Connect now, if that is not so already. Raises StoreError, and what `on_connect` raises."""
+        """Connect now, unless connected. Raises StoreError, and the errors of `on_connect`."""
         if self._owner is not trio.lowlevel.current_task():
             self._release(await self._claim(connect=True))
 
     def cut(self) -> None:
-        """Drop it for good, with whatever statement is under way: that one fails as if it were lost."""
+        """Drop the connection for good. A statement under way fails as if the connection were lost."""
         self._shut = True
         self._discard()
 
     async def aclose(self) -> None:
-        """Close for good, in order where that is possible within two seconds."""
+        """Close the connection for good, in order if that is possible within two seconds."""
         self._shut = True
         await self._close()
 
@@ -301,7 +301,7 @@ class Connection:
             await self.on_connect(self)
 
     async def _open(self) -> tuple["asyncpg.Connection[Record]", int]:
-        """Connect, and set up the session; return the process that serves it too."""
+        """Connect, and set up the session; return also the process that serves it."""
         raw = await asyncpg.connect(
             self._url,
             timeout=CONNECT_TIMEOUT_S,
@@ -328,7 +328,7 @@ class Connection:
         version = raw.get_server_version()
         if version.major * 10_000 < OLDEST_SERVER:
             raise UnsuitableDatabaseError(
-                f"PostgreSQL 15 or newer is needed, this is {version.major}"
+                f"PostgreSQL 15 or newer is needed, and this is PostgreSQL {version.major}: upgrade it"
             )
         if settings.server_encoding != "UTF8":
             raise UnsuitableDatabaseError(
@@ -355,7 +355,7 @@ class Connection:
     async def _run(
         self, call: Callable[[], Coroutine[Any, Any, T]], crossing: Crossing | None = None
     ) -> T:
-        """Run a driver's call to its end, and speak of its failure in our own words."""
+        """Run a driver's call to its end, and translate its errors."""
         raw, began = self._live(), trio.current_time()
         try:
             if crossing is None:

@@ -1,7 +1,7 @@
-"""A lean crossing for a hot connection: trio itself steps the driver's statement and reads its socket.
+"""The short path of a hot connection: trio itself steps the driver's statement and reads its socket.
 
-By way of the asyncio loop a statement costs some fifteen turns of the scheduler, here two. Only
-prepared statements pass here; whatever else the connection does goes by the loop, as ever.
+Through the asyncio loop a statement costs about fifteen turns of the scheduler, here two. Only prepared
+statements pass here; everything else on the connection uses the loop.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ class ReadingLoop(Protocol):
 
 
 class Crossing:
-    """Takes over the reading of a connection without TLS, until that ends.
+    """The reader of a connection without TLS, for as long as that lives.
 
-    A statement without an answer for `limit_s` is given up. One task looks after all of them: a
-    deadline for each costs as much as what the driver does for it.
+    A statement without an answer for `limit_s` is given up. One task watches all statements: a deadline
+    for each would cost as much as the driver's own work.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class Crossing:
         raw.add_termination_listener(lambda _: self._close())
 
     async def run(self, statement: Coroutine[Any, Any, T]) -> T:
-        """Run a statement of the driver's, to its end even when the caller is cancelled meanwhile.
+        """Run a statement of the driver to its end, even if the caller is cancelled meanwhile.
 
-        Raises TimeoutError without an answer; then the connection is in doubt.
+        Raises TimeoutError if no answer comes; the state of the connection is then unknown.
         """
         self._due = trio.current_time() + self._limit_s
         try:
@@ -134,10 +134,11 @@ class Crossing:
 
 
 def _go_on(_: Callable[[], None]) -> trio.lowlevel.Abort:
-    """A cancelled caller waits for the answer all the same, and learns of it at its next checkpoint."""
+    """Wait for the answer even if the caller is cancelled; the caller sees that at its next
+    checkpoint."""
     return trio.lowlevel.Abort.FAILED
 
 
 def crosses_tls(raw: "asyncpg.Connection[Record]") -> bool:
-    """Whether what is read from the socket is not yet what the driver reads."""
+    """Whether the reader of the socket is not yet the driver's reader."""
     return raw._transport.get_extra_info("sslcontext") is not None  # type: ignore[attr-defined]  # see above

@@ -1,7 +1,7 @@
-"""What PostgreSQL and its driver may fail with, in the engine's words: nothing of asyncpg leaks.
+"""The errors of PostgreSQL and its driver in the engine's words: no error of asyncpg leaks.
 
-Errors are told apart by whose fault they are: the world's (`StoreAwayError`), the rows'
-(`PoisonError`), nobody's (`ContentionError`), or a fault of this program (plain `StoreError`).
+Errors are told apart by whose fault they are: the environment's (`StoreAwayError`), the rows'
+(`PoisonError`), a race without a fault (`ContentionError`), or this program's (plain `StoreError`).
 """
 
 import re
@@ -36,7 +36,8 @@ __all__ = [
 
 
 class AccessDeniedError(StoreAwayError):
-    """The server refuses us: password, role or database are wrong. Told at start, else waited out."""
+    """The server refuses the login: password, role or database is wrong. A start reports it; later it
+    is waited out."""
 
 
 class PartitionMissingError(StoreAwayError):
@@ -50,11 +51,12 @@ TRANSACTION_POOLING = (
 
 
 class UnsuitableDatabaseError(StoreError):
-    """The database cannot be used as it is: too old, another encoding, a schema not ours."""
+    """The database cannot be used in its present state: too old, another encoding, or another program's
+    schema."""
 
 
 class MigrationError(StoreError):
-    """A migration cannot be applied; the message says where that leaves the database."""
+    """A migration cannot be applied; the message says in what state the database is."""
 
 
 # SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
@@ -79,7 +81,7 @@ _BAD_VALUES = (ValueError, TypeError, OverflowError)
 
 
 def translated(error: Exception, *, closed: bool) -> StoreError:
-    """Return the engine's error for one of the driver's. `closed`: the connection is gone."""
+    """Return the engine's error for an error of the driver. `closed`: the connection is gone."""
     if isinstance(error, asyncpg.PostgresError):
         return _of_server(error)
     if isinstance(error, asyncpg.OutdatedSchemaCacheError):
@@ -116,9 +118,10 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
 
 
 def is_doubtful(cause: Exception) -> bool:
-    """Whether a connection must be thrown away after `cause`: all but a plain answer of the server.
+    """Whether a connection must be thrown away after `cause`: after anything but a plain answer of the
+    server.
 
-    A value that the driver could not encode leaves the connection as it was: nothing was sent.
+    A value that the driver could not encode leaves the connection intact: nothing was sent.
     """
     if isinstance(cause, asyncpg.InvalidCachedStatementError):
         return True  # its other prepared statements may be out of date as well

@@ -1,4 +1,4 @@
-"""Advisory locks of PostgreSQL, which any program on this database takes for what only one may do."""
+"""Advisory locks of PostgreSQL, for work that only one program on this database can do at a time."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -11,7 +11,7 @@ from storage.database.errors import StoreError
 
 
 class Lock(IntEnum):
-    """What is locked. The numbers must never change: other versions take the same locks."""
+    """The numbers of the locks. They must never change: other versions take the same locks."""
 
     MIGRATIONS = 0x616E_6761_0000_0001
     PARTITIONS = 0x616E_6761_0000_0002
@@ -21,9 +21,9 @@ class Lock(IntEnum):
 
 @asynccontextmanager
 async def locked(connection: Connection, lock: Lock) -> AsyncIterator[None]:
-    """Hold a lock for the session, across transactions; a session that is lost lets go of it.
+    """Hold a lock for the session, across transactions; a lost session releases it.
 
-    Raises ContentionError when it is not free within the connection's `lock_timeout`.
+    Raises ContentionError if the lock is not free within the connection's `lock_timeout`.
     """
     await connection.fetch("SELECT pg_advisory_lock($1)", int(lock))
     session = connection.connects

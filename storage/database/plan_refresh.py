@@ -1,7 +1,7 @@
-"""Keeps a connection's plans in step with its tables: one made while a table was small is remade.
+"""The renewal of a connection's query plans: a plan made while a table was small is made again.
 
-A generic plan is kept until its tables' statistics change, and one that was made for an empty partition
-reads it whole: 3 ms an event once there are 100,000 rows. Planning anew costs a millisecond or two.
+PostgreSQL keeps a generic plan until the tables' statistics change. A plan made for an empty partition
+reads the whole partition: 3 ms an event at 100,000 rows. A new plan costs a millisecond or two.
 """
 
 import trio
@@ -14,7 +14,8 @@ LONGEST_S = 60.0
 
 
 class PlanRefresh:
-    """The age of one connection's plans. Each lot lives twice as long as the one before."""
+    """The age of one connection's plans. Each generation of plans lives twice as long as the one
+    before."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -23,7 +24,8 @@ class PlanRefresh:
         self._remake_at = 0.0
 
     async def keep(self, sql: str) -> None:
-        """Call before each statement. One that is new (to a new partition, say) starts all over."""
+        """Call before each statement. A new statement (to a new partition, say) starts the
+        count again."""
         now = trio.current_time()
         if sql not in self._known:
             self._known[sql] = None

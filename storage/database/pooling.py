@@ -1,7 +1,7 @@
-"""The pooler (PgBouncer, for one) in front of a database: noticed at the start, and its mode found out.
+"""Detection of a pooler (such as PgBouncer) in front of the database, and of its mode, at the start.
 
-Leases, advisory locks, LISTEN and prepared statements belong to a session. A pooler that gives a server's
-connection to another client after each transaction breaks all of them.
+Leases, advisory locks, LISTEN and prepared statements belong to a session. A pooler that gives a
+server's connection to another client after each transaction breaks all of them.
 """
 
 import structlog

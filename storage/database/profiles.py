@@ -7,7 +7,7 @@ import structlog
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How a connection is set up. All times in seconds."""
+    """The settings of a connection. All times are in seconds."""
 
     purpose: str  # shown in pg_stat_activity as `angarium <purpose>`
     # The server gives up first, so that an answer is definite; the driver's limit is for a server
@@ -18,15 +18,15 @@ class Profile:
     # Whether a statement connects where needed. If not, only `ensure()` does, so that what the
     # statement was made of (an epoch) cannot be older than the connection that it runs on.
     connects_itself: bool = True
-    # Whether a cancelled statement is given up with its connection, instead of being waited for: for
-    # what may take long, and may be done again.
+    # Whether a cancelled statement is given up together with its connection, instead of awaited: for
+    # statements that can take long and can be repeated.
     abandons: bool = False
     # Whether its statements take the lean crossing (but over TLS): for thousands a second, and for
     # whatever a tenant may ask for as fast as it can, whose every turn of the loop is taken from others.
     lean: bool = False
 
     def session_settings(self) -> dict[str, str]:
-        """Return the settings of a session, which hold before any other statement runs in it."""
+        """Return the settings of a session; they hold before any other statement runs."""
         milliseconds = (
             0 if self.statement_timeout_s is None else int(self.statement_timeout_s * 1000)
         )
@@ -42,14 +42,15 @@ class Profile:
         }
 
 
-# How long a statement of the intake waits for a row that another session has locked. Ours hold one for
-# some milliseconds; what holds one longer must cost its own request alone, which is looked for in halves.
+# How long a statement of the intake waits for a row that another session has locked. Our own sessions
+# hold a lock for some milliseconds. A longer lock must delay only its own request: the intake finds
+# that request by halving the group.
 LOCK_WAIT_MS = 100
 
 
 def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
-    """Return the profile of a connection that runs a few prepared statements all day; `lock_wait_ms`: 0
-    for as long as the statement may take."""
+    """Return the profile of a connection for a few prepared statements. `lock_wait_ms`: 0 to wait as
+    long as the statement's own limit."""
     return Profile(
         purpose,
         statement_timeout_s=8.0,  # a group takes 100 ms at most; 8 s is a server in trouble
@@ -137,7 +138,7 @@ log = structlog.get_logger("angarium.database")
 
 
 def note(profile: Profile, took_s: float) -> None:
-    """Log a statement that was slow, unless its profile lets it take any time."""
+    """Log a slow statement, unless its profile allows it any time."""
     if took_s > SLOW_S and profile.statement_timeout_s is not None:
         log.warning(
             "database.slow",

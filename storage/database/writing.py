@@ -1,4 +1,5 @@
-"""Writes of single statements through the pool, which tell whether one that failed may have been done."""
+"""Writes of single statements through the pool: an error says whether its statement may
+have been done."""
 
 import trio
 from asyncpg import Record

@@ -1,1 +1,1 @@
-"""The dead-letter queue: read oldest first, requeued and discarded."""
+"""The dead-letter queue: its reads, requeue and discard."""

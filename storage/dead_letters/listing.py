@@ -52,8 +52,9 @@ FROM (
     ORDER BY dead_lettered_at_ms DESC, id DESC LIMIT {limit}
 ) d ON true
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC"""
-# What is rare among many dead is searched for among all deliveries, as `storage.log.searching` says; $6
-# rows wanted. `+ 0` keeps the planner from reading all that is dead, whose number it estimates too low.
+# A rare value among many dead letters is searched for among all deliveries, as `storage.log.searching`
+# says; $6 rows wanted. `+ 0` keeps the planner from reading all dead letters, whose number it estimates
+# too low.
 _SEARCH = f"""
 SELECT {ENTRY_COLUMNS} FROM deliveries d
 WHERE d.environment = $1::integer AND d.trouble + 0 = 3 AND d.id >= $2::uuid
@@ -77,7 +78,8 @@ ORDER BY g.count DESC, g.signature"""
 
 @lru_cache(KNOWN)
 def page_statement(one: bool, names: tuple[str, ...]) -> str:
-    """Return the text of a page; `one`: of one destination. Its last parameter is how many rows fit."""
+    """Return the SQL of a page; `one`: of one destination. Its last parameter is the number of rows
+    wanted."""
     first = 8 if one else 7
     return _PAGE.format(
         rows=_OF_ONE if one else _IN_ORDER,
@@ -89,13 +91,13 @@ def page_statement(one: bool, names: tuple[str, ...]) -> str:
 
 @lru_cache(KNOWN)
 def search_statement(names: tuple[str, ...]) -> str:
-    """Return the text of a search."""
+    """Return the SQL of a search."""
     return _SEARCH.format(matches=conditions(names, 7))
 
 
 @lru_cache(KNOWN)
 def groups_statement(one: bool, names: tuple[str, ...]) -> str:
-    """Return the text that groups."""
+    """Return the SQL that groups."""
     return _GROUPS.format(
         rows=_OF_ONE if one else _IN_ORDER,
         signature=SIGNATURE,
@@ -153,13 +155,13 @@ class PostgresDeadLetterLog:
     async def _search(
         searchers: Pool, environment: int, which: DeliveryFilter, below: DeadPosition, wanted: int
     ) -> Sequence[Any]:
-        """Return the latest dead below a place that pass. Raises TooSlowError."""
+        """Return the latest matching dead letters below a place. Raises TooSlowError."""
         given = left_to_rows(which, {"dead_from_ms", "dead_to_ms"})
         arguments = _arguments(environment, which, below, wanted, one=False)
         return await searchers.fetch(search_statement(tuple(given)), *arguments, *given.values())
 
     async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:
-        """Return the groups of the latest dead; see the port."""
+        """Return the groups of the latest dead letters; see the port."""
         if which.destinations == ():
             return DeadGroups([], whole=True)
         one, left = _way(which)
@@ -172,7 +174,8 @@ class PostgresDeadLetterLog:
 
 
 def _way(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
-    """Return whether the rows of one destination are read, and what is left to the rows."""
+    """Return whether one destination's rows are read, and the conditions that the index
+    does not serve."""
     one = which.destinations is not None and len(which.destinations) == 1
     served = {"dead_from_ms", "dead_to_ms"} | ({"destinations"} if one else set())
     return one, left_to_rows(which, served)

@@ -1,4 +1,4 @@
-"""The dead-letter queue as it is worked off: oldest first, a bounded number of rows at a time."""
+"""Reads of the dead-letter queue for bulk commands: oldest first, a bounded number of rows at a time."""
 
 from collections.abc import Collection
 from functools import lru_cache
@@ -27,7 +27,7 @@ _CONDITIONS = {
 
 
 def left_to_rows(which: DeliveryFilter, served: Collection[str]) -> dict[str, Any]:
-    """Return the values of a filter's conditions by name, but for those that an index has `served`."""
+    """Return the values of a filter's conditions by name, without those that an index has `served`."""
     given = {name: getattr(which, name) for name in _CONDITIONS if name not in served}
     return {
         name: list(value) if isinstance(value, tuple) else value

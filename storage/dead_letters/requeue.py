@@ -1,7 +1,7 @@
-"""The dead-letter queue, written: requeue and discard, each one statement on the intake's connection.
+"""Writes of the dead-letter queue: requeue and discard, each one statement on the intake's connection.
 
-Both are guarded by what they expect (FAILED and IN_DLQ), so that of two at once one finds nothing to do,
-and both write their audit entry with what they did.
+Both change only deliveries that are FAILED and IN_DLQ: of two at once, the second one finds nothing to
+do. Both write their audit entry with their change.
 """
 
 from collections.abc import Sequence
@@ -32,9 +32,9 @@ audited AS (
     FROM (SELECT count(*) AS n FROM changed) c WHERE n > 0
     ON CONFLICT (workspace, id) DO UPDATE SET changes = excluded.changes
 )"""
-# Of the deliveries that are named, in that order, as many as there is room for: what their events hold is
-# read with the statement. One alone always has room. $18 base, $19 bytes, $20 ... $22 backlog rows.
-# Rows are changed by a join that has the environment as a column too: `storage.database.columns.rows`.
+# As many of the named deliveries, in order, as fit: the statement reads the content of their events. A
+# single delivery always fits. $18 base, $19 bytes, $20 ... $22 backlog rows. Rows are changed by a join
+# that has the environment as a column too: `storage.database.columns.rows`.
 _REQUEUE = (
     _BEGIN  # noqa: S608 - constants
     + """,
@@ -103,8 +103,8 @@ changed AS (
     + """
 SELECT ARRAY(SELECT id::text FROM changed) FROM owner"""
 )
-# What an earlier run wrote has a seq of this base; those that an actor has got hold of meanwhile, having
-# read them in the store, are not to be told of any more.
+# Rows of an earlier run have a seq of this base. An actor that has read such a row in the store needs
+# no second notice of it.
 _REQUEUED = f"""
     SELECT {WAITING_COLUMNS}, d.status, cardinality($2::uuid[]) AS named
     FROM unnest($2::uuid[]) w (id)
@@ -146,7 +146,8 @@ class PostgresRequeue:
         *,
         again: bool,
     ) -> Requeued:
-        """Requeue; see the port. Raises OwnershipLostError when this process owns nothing."""
+        """Requeue; see the port. Raises OwnershipLostError if this process has lost the
+        right to write."""
         await self._ensure_connected()
         if again:
             before = await self._connection.fetch(_REQUEUED, environment, list(deliveries), base)
@@ -179,7 +180,7 @@ class PostgresRequeue:
         return list(rows[0][0])
 
     async def _is_written(self, audited: ChunkAudit) -> bool:
-        """Return whether the audit entry says that an earlier run has written."""
+        """Return whether the audit entry shows that an earlier run has written."""
         entry = audited.entry
         rows = await self._connection.fetch(
             _IS_WRITTEN, entry.workspace, entry.id, audited.counted or ""
@@ -227,8 +228,8 @@ class PostgresRequeue:
 
 
 def _requeued_before(rows: list[Record], named: Sequence[str]) -> Requeued:
-    """Return what an earlier run did, from the rows that it left. What is neither done nor left for want
-    of room looks the same here: all of it may be tried again."""
+    """Return the result of an earlier run, from the rows that it left. A delivery left out for want of
+    room looks the same as one not done: the caller can try all of them again."""
     done = [row["id"] for row in rows]
     fresh = [
         row for row in rows if row["status"] == 0 and row["attempt_count"] == row["schedule_start"]

@@ -1,4 +1,4 @@
-"""Whom the embedded PostgreSQL runs as: ourselves, or, started by root, an account without rights.
+"""The account that the embedded PostgreSQL runs as: ours or, when root starts us, one without rights.
 
 PostgreSQL refuses to run as root. Only this module gives or takes permissions of files.
 """
@@ -40,7 +40,7 @@ class Account:
         return own
 
     def own(self, path: Path) -> None:
-        """Give it a file or folder, with everything below."""
+        """Give the account a file or a folder, with everything below."""
         if not self.switches:
             return
         for folder, _, files in os.walk(path):
@@ -49,10 +49,10 @@ class Account:
                 os.lchown(os.path.join(folder, name), self.uid, self.gid)
 
     def let_through(self, path: Path) -> None:
-        """See to it that the account may pass through every folder above `path`.
+        """Let the account pass through every folder above `path`.
 
-        Where one is closed to it (/root, most often), others are allowed to pass through, not to
-        list it; a line in the log says so.
+        A closed folder (most often /root) is opened for other accounts to pass through, not to list. A
+        line in the log says so.
         """
         if not self.switches:
             return
@@ -71,7 +71,7 @@ class Account:
 
 
 def account_for(data: Path) -> Account:
-    """Return the account for a server on `data`: whoever owns it already, else a suitable one."""
+    """Return the account for a server on `data`: the owner of that folder, else a suitable account."""
     if os.geteuid() != 0:
         return Account(os.geteuid(), os.getegid(), switches=False)
     if data.exists() and (owner := data.stat()).st_uid != 0:

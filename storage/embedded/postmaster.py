@@ -1,6 +1,6 @@
-"""A PostgreSQL server process, ours or one found running: whether it lives, is ready, and its end.
+"""A PostgreSQL server process, ours or one found running: its state, its readiness and its end.
 
-Everything is known from the `postmaster.pid` of its data folder and from the process itself.
+All knowledge comes from the `postmaster.pid` of its data folder, and from the process itself.
 """
 
 import os
@@ -18,7 +18,7 @@ _PID_FILE = "postmaster.pid"
 
 @dataclass(frozen=True, slots=True)
 class Postmaster:
-    """What a data folder's `postmaster.pid` says."""
+    """The content of a data folder's `postmaster.pid`."""
 
     data: Path
     pid: int
@@ -28,12 +28,13 @@ class Postmaster:
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs and is the server of `data`, not another that has its number."""
+        """Whether the process runs and is the server of `data`, not another process with the same
+        number."""
         return "postgres" in _command_of(self.pid) and _works_in(self.pid, self.data)
 
     @property
     def ready(self) -> bool:
-        """Whether it accepts connections now."""
+        """Whether the server accepts connections now."""
         if self.status != "ready":
             return False
         with socket.socket(socket.AF_UNIX) as probe:
@@ -44,11 +45,11 @@ class Postmaster:
         return True
 
     def stop(self, fast_s: float = 30.0, immediate_s: float = 8.0) -> bool:
-        """End it. False when it did not end in order within `fast_s` seconds.
+        """End the server. Returns False if it did not end in order within `fast_s` seconds.
 
-        Fast mode ends sessions and writes a checkpoint. Past its time the server is told to quit
+        Fast mode ends sessions and writes a checkpoint. After `fast_s` the server is told to quit
         without one, which loses nothing: its next start replays the log. (It gives its own processes
-        five seconds then.)
+        another five seconds.)
         """
         for number, patience_s in (
             (signal.SIGINT, fast_s),
@@ -74,7 +75,7 @@ class Postmaster:
 
 
 def read_postmaster(data: Path) -> Postmaster | None:
-    """Return what the data folder's pid file says, None when it has none or an unfinished one."""
+    """Return the content of the data folder's pid file, None if there is none or it is unfinished."""
     try:
         lines = (data / _PID_FILE).read_text("utf-8", "replace").splitlines()
     except (FileNotFoundError, NotADirectoryError):
@@ -87,10 +88,10 @@ def read_postmaster(data: Path) -> Postmaster | None:
 
 
 def remove_stale_pid_file(data: Path) -> bool:
-    """Remove a pid file whose process is not a PostgreSQL server; True when there was one.
+    """Remove a pid file whose process is not a PostgreSQL server. Returns True if there was one.
 
-    PostgreSQL itself refuses to start if any process has that number, as in a container, where
-    the same few numbers come again at each start.
+    PostgreSQL refuses to start if any process has that number. In a container the same few numbers come
+    again at each start.
     """
     postmaster = read_postmaster(data)
     if postmaster is not None and postmaster.alive:
@@ -102,13 +103,14 @@ def remove_stale_pid_file(data: Path) -> bool:
 
 
 def reap(pid: int) -> None:
-    """Collect a child that has ended, so that it does not look alive; harmless for others."""
+    """Collect a child that has ended, so that it does not look alive. Safe for other processes."""
     with suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 
 
 def _works_in(pid: int, folder: Path) -> bool:
-    """Whether a process has `folder` as its working folder, as a server has its data; if in doubt."""
+    """Whether a process has `folder` as its working folder, as the server of that folder has. True if
+    in doubt."""
     try:
         return Path(f"/proc/{pid}/cwd").samefile(folder)
     except OSError:  # no /proc, or a process of another account
@@ -116,7 +118,7 @@ def _works_in(pid: int, folder: Path) -> bool:
 
 
 def _command_of(pid: int) -> str:
-    """Return the name of a process, nothing if there is none or it has ended."""
+    """Return the name of a process, an empty one if there is none or it has ended."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except FileNotFoundError:

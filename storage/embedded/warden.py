@@ -1,4 +1,5 @@
-"""Looks after the embedded server: one that ended by itself (killed, out of memory) is started again."""
+"""The watch over the embedded server: a server that ended by itself (killed, out of memory) is
+restarted."""
 
 import structlog
 import trio
@@ -12,7 +13,7 @@ REST_S = 5.0  # after a start that failed
 
 
 async def keep_running(server: EmbeddedServer) -> None:
-    """Look again and again until cancelled. A start that fails is logged and tried again."""
+    """Check the server again and again until cancelled. A start that fails is logged and tried again."""
     while True:
         try:
             # Not abandoned when cancelled: `stop` must not come while a start is under way.

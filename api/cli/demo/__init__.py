@@ -1,4 +1,4 @@
-"""`angarium demo`: the service at work, shown against the running server; exit 0 only if all was true."""
+"""`angarium demo`: a demonstration on the running server. It exits with 0 only if every promise held."""
 
 import secrets
 import sys

@@ -18,7 +18,7 @@ class DemoTally:
     accepted: int = 0
     verified: int = 0
     refused: int = 0  # webhooks whose signature was not genuine
-    failures: int = 0  # attempts that the receiver answered with an error on purpose
+    failures: int = 0  # attempts that the receiver failed on purpose
     duplicates: int = 0
     unknown: int = 0
     order: list[int] = field(default_factory=list)  # numbers, in the order of their first success
@@ -27,11 +27,11 @@ class DemoTally:
     _arrived: set[int] = field(default_factory=set)
 
     def sent(self, number: int, now: float | None) -> None:
-        """Note that an event is on its way to the service; without an instant it is not timed."""
+        """Count an event that is on its way to the service; without an instant it is not timed."""
         self._sent[number] = now
 
     def arrived(self, number: object, now: float) -> None:
-        """Note that a genuine webhook came and was answered with success."""
+        """Count a genuine webhook that came and was answered with success."""
         self.verified += 1
         if not isinstance(number, int) or number not in self._sent:
             self.unknown += 1
@@ -45,12 +45,12 @@ class DemoTally:
 
     @property
     def complete(self) -> bool:
-        """Whether everything that was to be sent has arrived."""
+        """Whether every event that was sent has arrived."""
         return len(self._arrived) >= self.expected
 
     @property
     def missing(self) -> int:
-        """How many events have not arrived."""
+        """The number of events that have not arrived."""
         return self.expected - len(self._arrived)
 
     def latency_ms(self, share: float) -> float | None:
@@ -61,7 +61,7 @@ class DemoTally:
         return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
     def problems(self, *, in_order: bool) -> list[str]:
-        """Return what was not as promised; nothing when all was."""
+        """Return the broken promises; an empty list if all held."""
         found = []
         if self.accepted != self.expected:
             found.append(f"{self.expected - self.accepted} of {self.expected} events not accepted")
@@ -121,7 +121,7 @@ class Screen:
 
 
 def line_of(tally: DemoTally) -> str:
-    """Return a tally in one line."""
+    """Return a tally as one line."""
     parts = [
         f"accepted {tally.accepted}/{tally.expected}",
         f"arrived {len(tally.order)}",

@@ -29,7 +29,7 @@ REFUSED = (
 
 @dataclass(slots=True)
 class Inbox:
-    """A receiver's side: it verifies everything, and fails on purpose until `healthy_at`."""
+    """The receiver of the demo: it verifies every webhook, and fails on purpose until `healthy_at`."""
 
     tally: DemoTally
     secrets: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Inbox:
 
 @dataclass(slots=True)
 class Story:
-    """Plays the acts and remembers what has to be cleaned up and what was wrong."""
+    """The player of the acts: it remembers what to clean up and which promises broke."""
 
     client: AsyncClient
     screen: Screen
@@ -73,7 +73,7 @@ class Story:
     problems: list[str] = field(default_factory=list)
 
     async def play(self) -> None:
-        """Play both acts. Raises AngariumError or Trouble where the service does not play along."""
+        """Play both acts. Raises AngariumError or Trouble if the service cannot play them."""
         await self.steady_receiver()
         await self.failing_receiver()
 
@@ -87,7 +87,7 @@ class Story:
     # --- the first act
 
     async def steady_receiver(self) -> None:
-        """Send events one by one and in batches to a receiver that does well."""
+        """Send events one by one and in batches to a healthy receiver."""
         tally = DemoTally(self.events)
         inbox = Inbox(tally)
         single = self.events // 2
@@ -122,7 +122,8 @@ class Story:
         )
 
     async def check_reachable(self, destination: Destination) -> None:
-        """Raise Trouble with the remedy when the service may not or cannot reach this machine."""
+        """Raise Trouble with the remedy if the service is not allowed to reach this
+        machine, or cannot."""
         result = await self.client.destinations.test(destination["id"])
         if result["success"]:
             return
@@ -158,7 +159,7 @@ class Story:
             tally.accepted += answer["accepted"] + answer["duplicates"]
 
     async def count_delivered(self, destination: str, expected: int) -> int:
-        """Return how many deliveries are recorded as DELIVERED; the last ones may take a moment."""
+        """Return the number of deliveries recorded as DELIVERED; the last ones can take a moment."""
         deadline = time.monotonic() + 10
         while True:
             count = 0
@@ -208,7 +209,7 @@ class Story:
         )
 
     async def attempts_of(self, event: str) -> int:
-        """Return how many attempts are recorded of an event's delivery, once it is delivered."""
+        """Return the number of attempts recorded for an event's delivery, once it is delivered."""
         attempts = 0
         with trio.move_on_after(10):
             while True:
@@ -251,7 +252,7 @@ class Story:
         self.rules.append(rule["id"])
 
     async def wait_complete(self, inbox: Inbox) -> None:
-        """Wait until everything has arrived, or nothing new has for a while."""
+        """Wait until everything has arrived, or nothing new arrives for a while."""
         while not inbox.tally.complete:
             inbox.moved = trio.Event()
             with trio.move_on_after(QUIET_S) as quiet:
@@ -260,7 +261,7 @@ class Story:
                 return
 
     def judge(self, tally: DemoTally, *, in_order: bool) -> None:
-        """Note what was not as promised."""
+        """Note the broken promises."""
         for problem in tally.problems(in_order=in_order):
             self.problems.append(problem)
             self.screen.say(f"   [red]{problem}[/red]")

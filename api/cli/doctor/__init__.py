@@ -1,4 +1,4 @@
-"""`angarium doctor`: what is wrong with a setup, in words, with the remedy. It changes nothing."""
+"""`angarium doctor`: the faults of a setup in words, each with its remedy. It changes nothing."""
 
 import os
 import sys
@@ -66,7 +66,7 @@ def command(output: str, **flags: Any) -> None:
 
 
 def examine(flags: dict[str, Any]) -> list[Finding]:
-    """Make all checks that can be made; without valid settings those of the machine alone."""
+    """Make all possible checks; without valid settings, only those of the machine."""
     general = [
         machine.check_variables(os.environ),
         machine.check_descriptors(),

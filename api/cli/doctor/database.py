@@ -1,4 +1,5 @@
-"""Checks of the database: reachable, new enough, of our tables, with a key that opens its secrets."""
+"""Checks of the database: reachable, new enough, with our tables, and with a key that opens its
+secrets."""
 
 import time
 from pathlib import Path
@@ -22,7 +23,7 @@ CLOCK_DRIFT_S = 5.0
 
 
 async def check_database(settings: Settings) -> list[Finding]:
-    """Ask the database, if there is one to ask: an embedded one that is not running is left alone."""
+    """Ask the database, if there is one; an embedded database that is not running is left alone."""
     if settings.database_url is None:
         try:
             url = await trio.to_thread.run_sync(running_url, settings.data_dir)
@@ -43,7 +44,7 @@ async def check_database(settings: Settings) -> list[Finding]:
                 return [*answers, *await _secrets(bridge.pool, settings)]
     except (trio.TooSlowError, StoreAwayError) as error:
         what = str(error) or f"no answer within {ANSWER_S:g} s"
-        remedy = f"see address, name, password and firewall of {PREFIX}DATABASE_URL"
+        remedy = f"check the address, name, password and firewall of {PREFIX}DATABASE_URL"
         return [failure("database", f"cannot be reached: {what}", remedy)]
     except (StoreError, ValueError) as error:
         return [failure("database", str(error), f"see {PREFIX}DATABASE_URL")]
@@ -116,7 +117,7 @@ async def _tables(pool: Pool) -> Finding:
 
 
 async def _secrets(pool: Pool, settings: Settings) -> list[Finding]:
-    """See whether the master key opens what is sealed: the oldest and the newest destination."""
+    """Check that the master key opens sealed values: the oldest and the newest destination."""
     key_file = settings.data_dir / KEY_FILE
     if settings.master_key is None and not key_file.exists():
         return []  # said by the check of the key itself; nothing is made here

@@ -1,11 +1,11 @@
-"""What a check found: fine, worth knowing, or in the way; with the remedy in words."""
+"""The finding of a check: fine, worth knowing, or a fault; with the remedy in words."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Level(Enum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
@@ -14,7 +14,7 @@ class Level(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the doctor's report. `remedy` is empty where nothing needs to be done."""
+    """One line of the doctor's report. `remedy` is empty if nothing needs to be done."""
 
     level: Level
     subject: str

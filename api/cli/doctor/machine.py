@@ -1,4 +1,4 @@
-"""Checks of the machine: the port, the data folder, descriptors, the clock, the locale. Nothing stays."""
+"""Checks of the machine: port, data folder, descriptors, clock, locale. A check leaves nothing behind."""
 
 import errno
 import os
@@ -47,7 +47,7 @@ OTHER_VARIABLES = frozenset(
 
 
 def check_variables(variables: Mapping[str, str]) -> Finding:
-    """Look for variables that nothing reads: most often a slip of the pen."""
+    """Find variables that nothing reads: most often a typing error."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     known |= {str(option.envvar) for option in common_options() if option.envvar}
     stray = sorted(name for name in variables if name.startswith(PREFIX) and name not in known)
@@ -61,7 +61,7 @@ def check_variables(variables: Mapping[str, str]) -> Finding:
 
 
 def check_port(settings: Settings) -> Finding:
-    """See whether the address is free, or whose it is."""
+    """Check that the address is free, or find the program that has it."""
     host, port = settings.address
     try:
         see_that_free(host, port)
@@ -109,7 +109,7 @@ def _is_angarium(url: str) -> bool:
 
 
 def check_data_dir(settings: Settings) -> list[Finding]:
-    """See whether the data folder can be written, is private and has room."""
+    """Check that the data folder can be written, is private and has room."""
     folder = settings.data_dir.absolute()
     # By os.path: a folder above that is closed to this account has nothing, instead of raising.
     if os.path.exists(folder) and not folder.is_dir():
@@ -138,7 +138,7 @@ def check_data_dir(settings: Settings) -> list[Finding]:
 
 
 def check_backup(settings: Settings, now: float | None = None) -> Finding:
-    """See when the embedded database was last backed up by our own command."""
+    """Find the last backup of the embedded database by our own command."""
     if settings.database_url is not None:
         return ok("backup", "of a PostgreSQL of your own: by its own tools")
     last = read_last(settings.data_dir)
@@ -163,7 +163,7 @@ def _write_fault(folder: Path) -> str:
 
 
 def check_descriptors() -> Finding:
-    """See how many connections the limit of open files allows."""
+    """Check how many connections the limit of open files allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= DESCRIPTORS_FEW:
         return ok("open files", "no limit" if soft == resource.RLIM_INFINITY else f"up to {soft}")
@@ -176,7 +176,7 @@ def check_descriptors() -> Finding:
 
 
 def check_clock(now: float | None = None) -> Finding:
-    """See whether the clock can be right: signatures carry its time, receivers allow 5 minutes."""
+    """Check that the clock can be right: signatures carry its time, and receivers allow 5 minutes."""
     now = time.time() if now is None else now
     if now < BUILT_AT:
         return failure(
@@ -188,7 +188,7 @@ def check_clock(now: float | None = None) -> Finding:
 
 
 def check_locale() -> Finding:
-    """See whether what is printed can be: names and payloads are UTF-8."""
+    """Check that names and payloads in UTF-8 can be printed."""
     encodings = {sys.getfilesystemencoding() or "", sys.stdout.encoding or ""}
     if {name.lower().replace("-", "") for name in encodings} <= {"utf8"}:
         return ok("locale", "UTF-8")
@@ -197,7 +197,7 @@ def check_locale() -> Finding:
 
 
 def check_workers() -> Finding:
-    """See how the processes that run scripts can be confined here: one is started that says so."""
+    """Check how the processes that run scripts can be confined here: start one that reports it."""
     try:
         done = subprocess.run(  # noqa: S603 - our own file, by our own interpreter
             [sys.executable, "-I", "-S", "-B", worker.__file__],
@@ -221,33 +221,35 @@ def check_workers() -> Finding:
         return ok("scripts", "their processes have no privileges to gain, and few system calls")
     return warning(
         "scripts",
-        "their processes have all system calls: a hole in the script engine would be one in this machine",
+        "their processes have all system calls: a hole in the script engine would be a hole in"
+        " this machine",
         "run strangers' scripts on Linux, x86_64 or aarch64, where the kernel and the container's own"
         " filter allow prctl(PR_SET_SECCOMP)",
     )
 
 
 def check_plans(settings: Settings) -> Finding:
-    """See whether a server can read the plans."""
+    """Check that a server can read the plans."""
     try:
         plans = plans_of(settings)
     except PlansFileError as error:
-        return failure("plans", str(error), f"mend the file, or see {PREFIX}PLANS_FILE")
+        return failure("plans", str(error), f"correct the file, or see {PREFIX}PLANS_FILE")
     return ok("plans", ", ".join(plans))
 
 
 def check_templates(settings: Settings) -> Finding:
-    """See whether a server can read the destination templates, and knows those that get further hosts."""
+    """Check that a server can read the destination templates, and that it knows the templates with
+    extra hosts."""
     try:
         catalog = catalog_of(settings)
     except TemplateFileError as error:
-        remedy = f"mend it, or see {PREFIX}TEMPLATES_DIR and {PREFIX}TEMPLATE_HOSTS"
+        remedy = f"correct it, or see {PREFIX}TEMPLATES_DIR and {PREFIX}TEMPLATE_HOSTS"
         return failure("templates", str(error), remedy)
     return ok("templates", f"{len(catalog.all())} can be used")
 
 
 def check_authorities(settings: Settings) -> Finding:
-    """See whether the authorities of receivers' certificates can be read."""
+    """Check that the certificate authorities for receivers can be read."""
     try:
         client_context(settings.egress_ca)
     except AuthoritiesError as error:
@@ -257,7 +259,7 @@ def check_authorities(settings: Settings) -> Finding:
 
 
 def check_file_store(settings: Settings) -> Finding:
-    """See whether the file store takes what a server keeps there: a few bytes, which are removed."""
+    """Check that the file store accepts a file: write a few bytes and remove them."""
     if settings.file_store is None:
         return ok("file store", "in the data folder")
     try:

@@ -1,4 +1,4 @@
-"""Checks of what guards: networks that receivers may live in, the certificate, the master key."""
+"""Checks of protections: the private networks allowed for receivers, the certificate, the master key."""
 
 import os
 import ssl
@@ -27,7 +27,7 @@ METADATA = (
 
 
 def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding]:
-    """Look for networks that tenants should not be able to reach through the service."""
+    """Find networks that tenants should not be able to reach through the service."""
     if not allowed:
         return [ok("egress", "by these settings receivers must have public addresses")]
     findings = []
@@ -47,7 +47,7 @@ def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding
                 warning(
                     "egress",
                     f"{name} is very wide: every tenant can make the service call anything in it",
-                    "name the networks that receivers really live in",
+                    "name only the networks of your receivers",
                 )
             )
         elif network.is_loopback:
@@ -64,7 +64,7 @@ def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding
 
 
 def check_tls(settings: Settings) -> list[Finding]:
-    """See whether the certificate and its key can be read, belong together, and are valid now."""
+    """Check that the certificate and its key can be read, belong together, and are valid now."""
     if settings.tls_cert is None or settings.tls_key is None:
         return []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -83,7 +83,7 @@ def check_tls(settings: Settings) -> list[Finding]:
 
 
 def check_master_key(settings: Settings) -> Finding:
-    """See whether there is a key to encrypt secrets with, and whether it is kept well."""
+    """Check that there is a key to encrypt secrets with, and that it is kept safe."""
     key_file = settings.master_key_file or settings.data_dir / KEY_FILE
     if settings.master_key is not None:
         try:

@@ -1,4 +1,5 @@
-"""Sends a stream of events, a line each, in batches within the API's bounds; bad lines are named."""
+"""The sending of an event stream, one event a line, in batches within the API's bounds. Bad lines are
+named."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,7 @@ class Line(NamedTuple):
 
 
 class BatchTally:
-    """What became of the lines."""
+    """The results of the lines."""
 
     def __init__(self) -> None:
         self.accepted = 0
@@ -34,7 +35,7 @@ class BatchTally:
         self.rejected = 0
 
     def reject(self, line: Line, why: str) -> None:
-        """Count and name a line that was not taken."""
+        """Count and name a rejected line."""
         self.rejected += 1
         if self.rejected <= MOST_NAMED:
             note(f"line {line.number}: {why}")

@@ -1,4 +1,4 @@
-"""The configuration of a template, from flags: as values, or as places where secrets are."""
+"""The configuration of a template from flags: as values, or as places that hold secrets."""
 
 import os
 import sys
@@ -19,7 +19,7 @@ _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 def config_options(command: Command) -> Command:
-    """Add what a template is configured by."""
+    """Add the flags for a template's configuration."""
     for option in reversed(
         (
             click.option(
@@ -42,7 +42,7 @@ def config_options(command: Command) -> Command:
 
 
 def given_config(given: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values that were given, as text, by field. Raises SettingsTrouble."""
+    """Return the given values, as text, by field. Raises SettingsTrouble."""
     found: dict[str, list[str]] = {}
     for name, value in given["literal"]:
         found.setdefault(name, []).append(value)
@@ -56,7 +56,7 @@ def given_config(given: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def typed(values: Mapping[str, list[str]], template: "DestinationTemplate") -> dict[str, Any]:
-    """Return values as the template's schema has them. Raises click.UsageError."""
+    """Return values with the types of the template's schema. Raises click.UsageError."""
     fields = template["configSchema"]["properties"]
     unknown = [name for name in values if name not in fields]
     if unknown:

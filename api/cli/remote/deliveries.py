@@ -1,4 +1,4 @@
-"""`angarium deliveries`: what became of events, once and as it goes on."""
+"""`angarium deliveries`: the results of events, once or continuously."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +49,7 @@ def tail(session: Session, destination_id: str | None, lines: int, interval: flo
 
 
 def _bulk(decorated: Any) -> Any:
-    """Add what the two commands on many have in common."""
+    """Add the options that both bulk commands share."""
     for option in (
         click.option("--yes", "-y", is_flag=True, help="Do not ask."),
         click.option("--dry-run", is_flag=True, help="Only say how many."),

@@ -1,4 +1,4 @@
-"""`angarium destinations list`: for people with state, backlog, rate and concurrency, also live."""
+"""`angarium destinations list`: state, backlog, rate and concurrency for people, also live."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""`angarium destinations`: receivers, and how they do."""
+"""`angarium destinations`: receivers, and their health."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

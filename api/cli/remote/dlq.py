@@ -53,7 +53,7 @@ def get(session: Session, delivery_id: str) -> None:
 
 
 def _bulk(decorated: Any) -> Any:
-    """Add what the two commands on many have in common."""
+    """Add the options that both bulk commands share."""
     for option in (
         click.option(
             "--rate",

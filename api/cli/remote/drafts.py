@@ -1,4 +1,4 @@
-"""The flags that make up a destination or a rule, and the body that they stand for."""
+"""The flags for a destination or a rule, and the request body that they make."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,7 +33,7 @@ secret_option = click.option(
 
 
 def destination_options(command: Command) -> Command:
-    """Add what a destination can be made of."""
+    """Add the flags of a destination."""
     for option in reversed(
         (
             click.option("--description", metavar="TEXT", help="What it is for."),
@@ -81,7 +81,7 @@ def destination_options(command: Command) -> Command:
 
 
 def destination_body(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the API's body of flags; what was not given is absent."""
+    """Return the API's body for the flags; fields without a flag are absent."""
     body = dict(given.get("data") or {})
     put(body, name=given.get("name"), url=given.get("address"))
     put(body, description=given.get("description"), customerExternalId=given.get("customer"))
@@ -104,7 +104,7 @@ def destination_body(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def rule_options(command: Command) -> Command:
-    """Add what a rule can be made of."""
+    """Add the flags of a rule."""
     for option in reversed(
         (
             click.option(
@@ -120,7 +120,7 @@ def rule_options(command: Command) -> Command:
 
 
 def rule_body(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the API's body of flags; what was not given is absent."""
+    """Return the API's body for the flags; fields without a flag are absent."""
     body = dict(given.get("data") or {})
     put(
         body,
@@ -137,12 +137,12 @@ def rule_body(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def put(body: dict[str, Any], **fields: Any) -> None:
-    """Set the fields that were given."""
+    """Set the given fields."""
     body.update((name, value) for name, value in fields.items() if value is not None)
 
 
 def keep_secret(made: Any, file: Path | None) -> Any:
-    """Write the secret of an answer into a file, where one is wanted; return what is to be shown."""
+    """Write the secret of an answer into a file, if one is wanted; return the answer to show."""
     if file is None or not made.get("secret"):
         return made
     file.touch(PRIVATE)

@@ -1,4 +1,4 @@
-"""`angarium files`: uploaded, looked up, downloaded."""
+"""`angarium files`: upload files, look them up, download them."""
 
 import sys
 from collections.abc import Iterator
@@ -61,8 +61,8 @@ def upload(session: Session, source: str, **said: Any) -> None:
 
 
 def guessed(name: str) -> str | None:
-    """Return the type that a file's name tells; None where it does not, or tells of what is compressed:
-    `a.tar.gz` holds gzip, of which the type of `a.tar` would be wrong."""
+    """Return the type that a file's name tells, or None. A compressed file has none: `a.tar.gz` holds
+    gzip, and the type of `a.tar` would be wrong."""
     import mimetypes  # it reads the machine's tables: --help can do without
 
     # As a path: it takes what begins with `data:` for a URL.
@@ -83,7 +83,7 @@ def download(session: Session, file_id: str, target: Path) -> None:
 
 @contextmanager
 def _opened(target: Path) -> Iterator[IO[bytes]]:
-    """Give a place for bytes; of a download that fails nothing is left."""
+    """Provide a place for bytes; a failed download leaves nothing."""
     if str(target) == "-":
         yield sys.stdout.buffer
         return

@@ -1,6 +1,7 @@
-"""How answers are printed: a table for people, JSON and lines of JSON for programs.
+"""Output of answers: a table for people, JSON and lines of JSON for programs.
 
-Answers go to standard output, everything else to standard error, so that a pipe gets answers alone.
+Answers go to standard output and everything else to standard error, so that a pipe carries answers
+only.
 """
 
 import shutil
@@ -21,7 +22,8 @@ Fetch = Callable[[int, str | None], Any]
 
 
 class Output:
-    """Prints in one form: a table on a terminal and lines of JSON elsewhere, unless told."""
+    """Output in one form: a table on a terminal and lines of JSON elsewhere, unless a flag says
+    otherwise."""
 
     def __init__(self, form: str | None) -> None:
         self.form = form or ("table" if sys.stdout.isatty() else "jsonl")
@@ -32,11 +34,11 @@ class Output:
 
     @property
     def for_people(self) -> bool:
-        """Whether a person reads it."""
+        """Whether a person reads the output."""
         return self.form == "table"
 
     def one(self, document: Any) -> None:
-        """Print one object: in a table, a line a field."""
+        """Print one object; in a table, one line for each field."""
         if self.form == "table":
             for line in _fields(document):
                 say(line)
@@ -44,7 +46,7 @@ class Output:
             click.echo(json_text(document, indent=self.form == "json"))
 
     def rows(self, items: Iterable[Any], columns: Sequence[Column]) -> None:
-        """Print objects as they come: lines of a table, or of JSON."""
+        """Print objects as they arrive: lines of a table, or of JSON."""
         table = Table(columns)
         for item in items:
             if self.form == "table":
@@ -57,8 +59,8 @@ class Output:
     def whole(
         self, items: Sequence[Any], columns: Sequence[Column], *, in_place: bool = False
     ) -> None:
-        """Print objects at once: a table as wide as what is in it. `in_place`: over what the terminal
-        shows, and no longer than it."""
+        """Print all objects together: a table as wide as its content. `in_place`: draw over the
+        terminal's present content, and no longer than the terminal."""
         if self.form != "table":
             self.rows(items, columns)
             return
@@ -107,7 +109,7 @@ class Output:
 
 
 def note(text: str) -> None:
-    """Say something beside the answers, on standard error."""
+    """Print a remark beside the answers, on standard error."""
     say(text, err=True)
 
 

@@ -1,4 +1,5 @@
-"""Destinations with how they do, looked at again and again: rows of tables, with rates between looks."""
+"""The repeated look at destinations and their health: rows of tables, with the rates
+between two looks."""
 
 import time
 from collections.abc import Iterator
@@ -34,8 +35,8 @@ COLUMNS = (
 
 @dataclass
 class Overview:
-    """Looks at destinations. The rate is that of the attempts since the look before; at first, that of
-    the present hour."""
+    """Looks at destinations. The rate counts attempts since the look before; at first, those of the
+    present hour."""
 
     client: "Client"
     sort: Sort = "trouble"

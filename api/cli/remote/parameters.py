@@ -105,7 +105,7 @@ class RawJsonType(_Kind):
         return raw
 
     def read(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        """Return what the argument stands for."""
+        """Return the JSON text that the argument names."""
         if text == "-":
             return sys.stdin.buffer.read()
         if not text.startswith("@"):
@@ -133,7 +133,7 @@ JSON_HELP = "JSON, @FILE, or - for standard input"
 
 
 def paged(command: Command) -> Command:
-    """Add the options of a list; the command gets `limit` (None: all) and `cursor`."""
+    """Add the options of a list; the command receives `limit` (None: all) and `cursor`."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:

@@ -1,6 +1,6 @@
 """The plain commands: each calls one method of the client and prints its answer.
 
-The modules of `api.cli.remote.made` say which there are; they are made of the route table.
+The modules of `api.cli.remote.made` list them; they are generated from the route table.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,8 +15,8 @@ from api.cli.suggestions import CommandGroup
 
 
 class Option(NamedTuple):
-    """A flag that narrows a list. `words` are the only values that it takes, if there are any. If it can
-    be `repeated`, what has any of its values passes."""
+    """A flag that narrows a list. `words` are the allowed values, if they are limited. With `repeated`,
+    an item passes if it has any of the values."""
 
     flags: str
     argument: str  # the client's
@@ -27,8 +27,9 @@ class Option(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """A plain command. `arguments`: the client's names and what help calls them. `paged`: the client's
-    method returns a page. `spans`: the list can be narrowed by time. `confirm`: what it asks first."""
+    """A plain command. `arguments`: the client's names, and their names in the help. `paged`: the
+    client's method returns a page. `spans`: the list can be narrowed by time. `confirm`: the question
+    asked first."""
 
     name: str
     method: str
@@ -42,13 +43,13 @@ class Plain(NamedTuple):
 
 
 def add_plain(group: click.Group, commands: Sequence[Plain]) -> None:
-    """Add the plain commands of a group to those that are written by hand."""
+    """Add the plain commands of a group to its handwritten commands."""
     for plain in commands:
         group.command(plain.name, help=plain.help)(_command(plain))
 
 
 def plain_group(name: str, about: str, commands: Sequence[Plain]) -> click.Group:
-    """Return a group that has plain commands alone."""
+    """Return a group with plain commands only."""
     group = CommandGroup(name, help=about)
     add_plain(group, commands)
     return group

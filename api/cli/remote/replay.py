@@ -1,4 +1,4 @@
-"""`angarium replay`: past deliveries, sent again."""
+"""`angarium replay`: past deliveries are sent again."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""`angarium rules`: which events go where, and what they would do with one."""
+"""`angarium rules`: routing rules, and their effect on an event."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What every command over HTTP takes: the server's address, a key, and a form of output."""
+"""The options of every command over HTTP: the server's address, a key, and a form of output."""
 
 import sys
 from collections.abc import Callable
@@ -94,7 +94,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One command's way to the server, and its output."""
+    """One command's connection to the server, and its output."""
 
     url: str
     key: str
@@ -118,11 +118,14 @@ class Session:
             raise SettingsTrouble(str(error)) from None
 
     def confirm(self, question: str, *, yes: bool) -> None:
-        """Ask before what cannot be undone. Raises Abort, or SettingsTrouble where nobody can answer."""
+        """Ask before an action that cannot be undone. Raises Abort, or SettingsTrouble if no person can
+        answer."""
         if yes:
             return
         if not sys.stdin.isatty():
-            raise SettingsTrouble("nobody is there to be asked: give --yes")
+            raise SettingsTrouble(
+                "this needs a confirmation, and there is no terminal to ask on: give --yes"
+            )
         click.confirm(question, abort=True, err=True)
 
 
@@ -138,7 +141,8 @@ def over_http(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def maybe_over_http(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Do so for a command that can do without a server: it gets what makes the `Session`."""
+    """Add the common options to a command that can do without a server: it receives a function that
+    makes the `Session`."""
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> Any:
@@ -155,7 +159,7 @@ def _with_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _session(options: dict[str, Any]) -> Session:
-    """Return the session of the common options, which are taken out of `options`."""
+    """Return the session for the common options, which are removed from `options`."""
     return Session(
         url=options.pop("url"),
         key=_key(options.pop("key"), options.pop("key_file")),
@@ -204,7 +208,8 @@ def common_options() -> list[click.Option]:
 
 
 def _key(given: object, file: object) -> str:
-    """Return the key; the flag wins over the file, and either over the other's variable."""
+    """Return the key. A flag wins over a variable; of two flags or two variables, the key wins over its
+    file."""
     context = click.get_current_context()
     source = context.get_parameter_source("key_file")
     if isinstance(file, Path) and (

@@ -1,4 +1,4 @@
-"""`angarium stream`: what the server tells live, as lines of JSON, until Ctrl-C."""
+"""`angarium stream`: the server's live updates as lines of JSON, until Ctrl-C."""
 
 import time
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def command(
 def _told(
     client: "Client", topics: tuple[str, ...], which: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """Yield what is told, for ever. Raises AngariumError where the first request fails."""
+    """Yield updates for ever. Raises AngariumError if the first request fails."""
     from angarium import ConnectionFailedError, ServerError
 
     begun = False

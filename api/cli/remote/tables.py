@@ -1,4 +1,4 @@
-"""Tables for people: columns as wide as what is in them. It prints nothing."""
+"""Tables for people: columns as wide as their content. This module prints nothing."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ COLOURS = {
 
 
 class Column(NamedTuple):
-    """A column: its title, and the field that it shows (or how to make its text)."""
+    """A column: its title, and the field that it shows (or a function that makes its text)."""
 
     title: str
     field: str | Callable[[Mapping[str, Any]], Any]
@@ -74,7 +74,8 @@ class Table:
 
 
 def shown(value: Any) -> str:
-    """Return a value as people read it; control characters of strangers do not reach the terminal."""
+    """Return a value in the form that people read; control characters of strangers do not reach the
+    terminal."""
     if value is None:
         return "-"
     if isinstance(value, bool):

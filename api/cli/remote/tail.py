@@ -1,7 +1,7 @@
-"""Follows deliveries as they come and change, by looking again and again; bounded in what it keeps.
+"""A follower of deliveries: it reads again and again, and keeps a bounded number of them.
 
-New ones are above the highest id seen. Of those not yet settled, the oldest looks are repeated one by
-one, some at each turn: newer ones push them off the first page of the list.
+New deliveries are above the highest id seen. Newer deliveries push unsettled ones off the first page,
+so some of the unsettled ones, the longest unread first, are read singly at each turn.
 """
 
 import time
@@ -49,7 +49,7 @@ def follow(
 
 
 class _Tail:
-    """What has been seen, and in which state."""
+    """The deliveries seen so far, and their states."""
 
     def __init__(self, client: "Client", destination_id: str | None) -> None:
         self._client = client
@@ -58,7 +58,7 @@ class _Tail:
         self._watched: OrderedDict[str, tuple[object, ...]] = OrderedDict()  # the longest ago first
 
     def first(self, lines: int) -> Iterator["DeliveryItem"]:
-        """Yield the last ones, the newest at the end."""
+        """Yield the last deliveries, the newest at the end."""
         page = self._client.deliveries.list(limit=PAGE, destination_id=self._destination)
         newest = page["items"][:lines]
         if page["items"]:
@@ -69,7 +69,7 @@ class _Tail:
                 yield delivery
 
     def look(self) -> Iterator["DeliveryItem"]:
-        """Yield what is new or has changed since the last look."""
+        """Yield the deliveries that are new or have changed since the last look."""
         seen = set()
         for delivery in reversed(self._newest()):
             seen.add(delivery["id"])
@@ -83,7 +83,7 @@ class _Tail:
             yield from self._again(identifier)
 
     def _newest(self) -> list["DeliveryItem"]:
-        """Return the first page, and more of them until one that had been seen."""
+        """Return the first page, and further pages until one has a delivery that was seen."""
         found: list[DeliveryItem] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
@@ -112,7 +112,7 @@ class _Tail:
             self._watched.move_to_end(identifier)
 
     def _changed(self, delivery: "DeliveryItem") -> bool:
-        """Note a delivery's state; return whether it is another one than before."""
+        """Note a delivery's state; return whether it has changed."""
         identifier = delivery["id"]
         state = (delivery["status"], delivery["attemptCount"], delivery["dlqStatus"])
         before = self._watched.pop(identifier, None)

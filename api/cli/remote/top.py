@@ -1,4 +1,4 @@
-"""`angarium top`: destinations live in a terminal, those in trouble first, and keys that change them."""
+"""`angarium top`: destinations live in a terminal, those in trouble first, with keys that change them."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ from api.cli.remote.top_screen import TopChange, TopScreen
 if TYPE_CHECKING:
     from angarium import Client
 
-MOST = 500  # destinations that are looked at: five requests, and more than anybody scrolls through
+MOST = 500  # destinations that are read: five requests, and more than anybody scrolls through
 WAIT_MS = 100  # for a key; then it may be time to look again
 
 
@@ -61,7 +61,7 @@ class Top:
         self._overview = Overview(client, screen.sort)
 
     def run(self, window: Any) -> None:
-        """Draw, wait for a key, and look again when it is time; until `q` or Ctrl-C."""
+        """Draw, wait for a key, and read again when it is time; until `q` or Ctrl-C."""
         import curses
 
         styles = _styles()
@@ -123,7 +123,7 @@ class Top:
 
 
 def said(change: TopChange) -> str:
-    """Return what was done, in words."""
+    """Return the change that was made, in words."""
     if change.kind == "concurrency":
         return f"{change.name}: concurrency {change.concurrency}"
     return f"{change.name}: {_DONE[change.kind]}"
@@ -135,7 +135,7 @@ _KEYS = {"KEY_UP": "up", "KEY_DOWN": "down", "KEY_PPAGE": "page up", "KEY_NPAGE"
 
 
 def _named(code: int) -> str:
-    """Return a key's name; empty for none, and for one without a meaning."""
+    """Return a key's name; empty for no key, and for a key without a meaning."""
     import curses
 
     if 32 <= code < 127:

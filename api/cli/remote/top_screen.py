@@ -1,4 +1,4 @@
-"""The screen of `angarium top` as text, and what its keys mean. Nothing here reads or draws."""
+"""The screen of `angarium top` as text, and the meaning of its keys. Nothing here reads or draws."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -23,7 +23,7 @@ class TopLine(NamedTuple):
 
 
 class TopChange(NamedTuple):
-    """What a key asks to be done with a destination."""
+    """The change of a destination that a key asks for."""
 
     kind: Literal["concurrency", "resume", "hold", "release"]
     destination: str
@@ -33,7 +33,7 @@ class TopChange(NamedTuple):
 
 @dataclass
 class TopScreen:
-    """What is shown, and which row is selected: by its destination, which keeps it while others pass."""
+    """The rows shown, and the selected row: it follows its destination when the order changes."""
 
     environment: str
     rows: list[Row] = field(default_factory=list)
@@ -46,7 +46,7 @@ class TopScreen:
     _first: int = 0  # the row at the top
 
     def show(self, rows: list[Row], throughput: dict[str, Any]) -> None:
-        """Take what a look has found."""
+        """Take the result of a look."""
         self.rows, self.throughput = rows, throughput
 
     @property
@@ -55,7 +55,7 @@ class TopScreen:
         return next((n for n, row in enumerate(self.rows) if row["id"] == self._selected), 0)
 
     def press(self, key: str) -> TopChange | None:
-        """Take a key; return what is to be done now."""
+        """Take a key; return the change to make now."""
         if self.asking is not None:
             asked, self.asking, self.message = self.asking, None, ""
             return asked if key in ("y", "Y") else None

@@ -1,4 +1,4 @@
-"""`angarium transforms`: what a destination is sent, by scripts in versions."""
+"""`angarium transforms`: scripts, in versions, that change the body sent to a destination."""
 
 import sys
 from pathlib import Path
@@ -77,7 +77,7 @@ run.help = f"{run.help}\n\nJSON is the outbound body: type, timestamp, id, data 
 
 
 def _read(file: str) -> tuple[str, str]:
-    """Return a source and what it is called."""
+    """Return a source and its name."""
     if file == "-":
         return sys.stdin.buffer.read().decode("utf-8", "replace"), "from standard input"
     path = Path(file)

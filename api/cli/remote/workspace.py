@@ -1,4 +1,5 @@
-"""`angarium workspace`: how customers' portals look, whence they call, and what customers may do."""
+"""`angarium workspace`: the look of customers' portals, the origins they call from, and customers'
+permissions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -70,7 +71,7 @@ def permissions_of(allowed: Iterable[str], denied: Iterable[str]) -> dict[str, b
 
 
 def change_of(given: dict[str, Any]) -> Any:
-    """Return the API's body of flags; what was not given is absent."""
+    """Return the API's body for the flags; fields without a flag are absent."""
     body = dict(given["data"] or {})
     branding: dict[str, Any] = {}
     put(branding, name=given["brand"], logoUrl=given["logo_url"], locale=given["locale"])

@@ -1,4 +1,4 @@
-"""All tools, in the order in which they are listed: those that look first, then those that change."""
+"""All tools, in the order of their listing: first those that read, then those that change."""
 
 from api.mcp.tool import Tool
 from api.mcp.tools import dead_letters, deliveries, destinations, events, replays, trouble

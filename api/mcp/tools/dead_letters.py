@@ -1,4 +1,4 @@
-"""The tools on the dead-letter queue: its causes, and retry or discard of those of one cause."""
+"""The tools on the dead-letter queue: its causes, and retry or discard by cause."""
 
 from typing import Any, Literal
 

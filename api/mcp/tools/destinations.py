@@ -1,4 +1,4 @@
-"""The tools on destinations: how one does, its concurrency, its switch, and what holds it."""
+"""The tools on destinations: health, concurrency, enabling and disabling, and resuming."""
 
 from typing import Any, Literal
 

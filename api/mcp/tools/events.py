@@ -1,4 +1,4 @@
-"""The tools on events: why one was not delivered, and what rules and scripts make of it."""
+"""The tools on events: the reasons of a missing delivery, and the results of rules and scripts."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ class RunTransform(ToolArguments):
 
 
 async def why_not_delivered(client: AsyncClient, given: WhyNotDelivered) -> Document:
-    """Explain an event rule by rule, and each of its deliveries that has not arrived."""
+    """Explain an event rule by rule, with each of its deliveries that has not arrived."""
     if given.delivery_id is not None:
         return {"deliveries": [await _explained(client, given.delivery_id)]}
     if given.event_id is None:

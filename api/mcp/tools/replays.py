@@ -1,4 +1,4 @@
-"""The tools on replays: counting and starting one, following it, and ending it."""
+"""The tools on replays: count, start, follow and cancel a replay."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The tools that find things: trouble, and whatever an id, key or name stands for."""
+"""The tools that find things: trouble, and the object behind an id, key or name."""
 
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ class LookUp(ToolArguments):
 
 
 async def find_trouble(client: AsyncClient, given: FindTrouble) -> Document:
-    """List what is wrong now."""
+    """List the present trouble."""
     counts = await client.observability.counts(environment=given.environment)
     query = {"sort": "trouble", "limit": str(given.limit)}
     if given.environment is not None:
@@ -60,7 +60,7 @@ def _brief(summary: Any) -> dict[str, Any]:
 
 
 async def lookup(client: AsyncClient, given: LookUp) -> Document:
-    """Find what a text stands for."""
+    """Find the object behind a text."""
     return {**await client.observability.lookup(given.q, environment=given.environment)}
 
 
