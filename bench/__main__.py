@@ -14,8 +14,8 @@ COMMANDS = {
     "report": ("show a file of results again, or make its page", "bench.reporting"),
     "history": ("the figures at each release", "bench.history"),
     "floors": ("how steady this machine is", "bench.floors"),
-    "limits": ("what generator and receiver can do on this machine", "bench.limits"),
-    "tune": ("which concurrency a destination needs", "bench.tune"),
+    "limits": ("measure the limits of generator and receiver on this machine", "bench.limits"),
+    "tune": ("find the concurrency that a destination needs", "bench.tune"),
 }
 # What is missing of these is a mistake of ours; of anything else, an installation without it.
 OURS = ("bench", "engine", "api", "storage")

@@ -17,7 +17,7 @@ from engine.settings import Settings
 @click.command("console")
 @click.option(
     "--key", "key_id", type=click.UUID, metavar="ID",
-    help="The key whose rights the session has. [the strongest one of the oldest workspace]",
+    help="The key that gives the session its rights. [the strongest key of the oldest workspace]",
 )  # fmt: skip
 @settings_flags("bind", *DATABASE)
 def command(key_id: UUID | None, **flags: Any) -> None:

@@ -46,7 +46,11 @@ def command() -> None:
     help="ingest: send events only; read: look at everything; manage: all.",
 )
 @click.option("--mcp", is_flag=True, help="A key of the whole workspace, for every environment.")
-@click.option("--workspace", metavar="NAME", help="Made where there is none. [the oldest one]")
+@click.option(
+    "--workspace",
+    metavar="NAME",
+    help="The key's workspace, made if it is missing. [the oldest one]",
+)
 @click.option("--name", default="command line", help="What the key is for. [command line]")
 @output_option
 @settings_flags(*DATABASE)

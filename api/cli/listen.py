@@ -144,11 +144,11 @@ class LocalListener:
 @click.argument("port", type=click.IntRange(0, 65_535), required=False)
 @click.option(
     "--events", "patterns", multiple=True, metavar="PATTERN",
-    help="Have events of these types delivered here; may be repeated.",
+    help="Deliver events of these types here; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--address", metavar="URL",
-    help="With --events: where the server reaches this port. [http://HOST:PORT/]",
+    help="With --events: the address at which the server reaches this port. [http://HOST:PORT/]",
 )  # fmt: skip
 @click.option("--secret", "secrets", multiple=True, help="Secret to verify with; may be repeated.")
 @click.option(

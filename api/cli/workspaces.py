@@ -19,7 +19,7 @@ SETTINGS = (*DATABASE, "plans_file")
 
 @click.group(
     "workspaces",
-    help="Make and list workspaces, tenants that know nothing of each other, and set their plans.",
+    help="Make and list workspaces, which are isolated tenants, and set their plans.",
     cls=CommandGroup,
 )
 def command() -> None:

@@ -11,22 +11,24 @@ from engine.actors.supervisor import Child, Group, Restart
 
 ALWAYS = 1_000_000  # restarts of what is beside events and deliveries: its fault must not end these
 _PROCESS = {
-    "timers": "a deadline that was taken off the heap and not served would never come",
-    "reactor": "a readiness that was taken from the kernel and not passed on would never come again",
+    "timers": "a deadline that was taken off the heap and not served would be lost",
+    "reactor": "a readiness that was taken from the kernel and not passed on would be lost",
     "background": "its jobs end with it, and requests and attempts wait for them",
-    "dispatcher": "an actor that was taken off its line and had no turn would never ask for another",
-    "membership": "whoever cannot confirm the lease must not write",
+    "dispatcher": "an actor that was taken off its line and had no turn would never run again",
+    "membership": "a process that cannot confirm its lease must not write",
     "door": "an address that cannot be listened on does not become free by trying again",
 }
 _ALONE = {
     "loop watch": "it measures anew",
     "clock": "it holds nothing: the next look finds the same difference",
     "transforms": "runs under way fail as attempts, and the workers are made anew",
-    "commands": "whoever waits for a command is told `internal`; read models change only with a row",
-    "recorder": "outcomes leave its queue when they are durable; whom it has yet to tell is in a list",
-    "intake": "submissions leave its queue when they were answered; whom it did not tell reads the store",
-    "large intake": "as the intake, whose queue it shares",
-    "readers": "a reading that breaks is told so to the actor that asked, which asks again",
+    "commands": "callers that wait for a command get `internal`; read models change only with a row",
+    "recorder": "outcomes leave its queue once they are durable; a list has the actors still to be"
+    " informed",
+    "intake": "submissions leave its queue once they are answered; submitters without an answer"
+    " read the store",
+    "large intake": "like the intake, whose queue it shares",
+    "readers": "the actor that asked gets the failure of its reading, and asks again",
     "changes": "after a pause it reads the whole configuration again",
     "read models": "it holds nothing but the time of a look",
     "recovery": "it reads the backlog from its beginning; actors that are there are passed over",
@@ -34,11 +36,11 @@ _ALONE = {
     "attempts": "it looks anew at all that is in flight",
     "replays": "a job's progress is in the store",
     "own events": "announcements wait in its queue until they are durable",
-    "trouble log": "dead letters that it did not tell yet are kept and told by its next run",
+    "trouble log": "dead letters that were not announced are kept for its next run",
     "filter failures": "what it counts is kept and written by its next run",
     "last use": "what it noted is kept and written by its next run",
-    "files": "what may be removed is read from the store again",
-    "unrouted files": "what is to be fetched is read from the store again",
+    "files": "it reads the removable rows from the store again",
+    "unrouted files": "it reads the files to fetch from the store again",
     "pressure": "it measures anew",
     "housekeeping": "every run begins from what the store holds",
     "summaries": "every run begins from what the store holds",

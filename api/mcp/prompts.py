@@ -22,7 +22,7 @@ class _Prompt:
 PROMPTS = {
     "triage": _Prompt(
         "Triage trouble",
-        "Find what is wrong now, why, and what to do first.",
+        "Find the present trouble, its causes, and the first thing to do.",
         "Triage the webhook deliveries of this environment. 1. Call find_trouble. 2. For each "
         "destination in trouble call get_destination, and list_dead_letters for its causes. 3. For "
         "the largest cause call why_not_delivered with the sample delivery. 4. Report by "
@@ -39,7 +39,7 @@ PROMPTS = {
     ),
     "recover": _Prompt(
         "Recover after an outage",
-        "Deliver what a destination missed, carefully.",
+        "Deliver the events that a destination missed, carefully.",
         "The receiver of destination {destination} works again. Deliver what it missed. 1. "
         "get_destination: is it enabled, healthy, its circuit closed? 2. list_dead_letters for it. "
         "Propose to retry ten, then look whether they arrived, then the others with a rate that its "

@@ -64,7 +64,7 @@ ERRORS = {
     403: "The credential does not allow this, or belongs to another environment.",
     404: "There is no such thing, for this credential.",
     408: "The request did not arrive in time: a head has 15 s, a body 30 s.",
-    409: "What is there does not allow it.",
+    409: "The request conflicts with the resource's current state.",
     413: "The body is too large.",
     415: "The body is of a media type that is not taken here, or is encoded.",
     416: "The content has none of the bytes that `Range` asks for. Content-Range states its length.",

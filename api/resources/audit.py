@@ -43,7 +43,7 @@ class AuditQuery(PageQuery):
     object_id: AnyOf[Term] | None = Field(
         None, description="The id of the object that was changed."
     )
-    actor_id: AnyOf[Term] | None = Field(None, description="The id of a key, or what else acted.")
+    actor_id: AnyOf[Term] | None = Field(None, description="The id of a key, or of another actor.")
     from_: Instant | None = Field(None, alias="from", description="Made at or after.")
     to: Instant | None = Field(None, description="Made before.")
 
@@ -107,9 +107,10 @@ ROUTES = (
         command=Command("audit list", COLUMNS),
         client=Method("audit_logs.list"),
         summary="List changes of configuration",
-        description="Newest first. What concerns the workspace as a whole (its plan, MCP keys) is shown "
-        "to MCP keys. Every change is written with its entry or not at all; entries are never removed. A "
-        "page may hold fewer than `limit`, even none, and still have a `nextCursor`.",
+        description="Newest first. MCP keys also see changes of the whole workspace (its plan, MCP"
+        " keys). Every change is written with its entry or not at all; entries are never"
+        " removed. A page can hold fewer than `limit`, even none, and still have a"
+        " `nextCursor`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,

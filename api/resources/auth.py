@@ -46,7 +46,7 @@ ROUTES = (
         name="getAuthContext",
         command=Command("auth context"),
         client=Method("auth_context", by_hand=True),
-        summary="Show what a credential stands for",
+        summary="Show the identity of a credential",
         description="Workspace, environment and scope of the credential. An MCP key need not name "
         "an environment. An embed session has no scope and no key, but the permissions of its customer.",
         tag="Auth",

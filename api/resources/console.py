@@ -66,9 +66,9 @@ ROUTES = (
         method="DELETE",
         path="/console/sessions",
         name="deleteConsoleSession",
-        summary="End the console session that asks",
-        description="A request with an API key ends nothing. Other nodes hear of the end at once; a node "
-        "that starts later refuses the token when its time is over.",
+        summary="End the calling console session",
+        description="A request with an API key ends nothing. Other nodes refuse the session at once; a"
+        " node that starts later accepts the token until its time is over.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,

@@ -88,9 +88,10 @@ ROUTES = (
         name="getCounts",
         command=Command("observability counts"),
         client=Method("observability.counts"),
-        summary="Count what an environment holds now",
-        description="What waits and is in flight comes from memory, at most a second old. `retrying` and "
-        "`inDlq` are counted in the log up to 10,000 each: at that number `atLeast` is true.",
+        summary="Count an environment's waiting deliveries and dead letters",
+        description="Waiting deliveries and those in flight come from memory, at most a second old."
+        " `retrying` and `inDlq` are counted in the log up to 10,000 each: at that number"
+        " `atLeast` is true.",
         tag="Observability",
         scopes=READ,
         embed=Embed.REFUSED,

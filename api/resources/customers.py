@@ -28,7 +28,7 @@ class CustomerQuery(PageQuery):
     """Filters of customers."""
 
     prefix: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        None, description="Customers whose customerExternalId begins so."
+        None, description="Customers whose customerExternalId begins with this."
     )
 
 
@@ -139,9 +139,9 @@ ROUTES = (
         command=Command("customers get"),
         client=Method("customers.get"),
         summary="Show a customer",
-        description="Its account: the quotas that the workspace has set, the limits that its embed "
-        "sessions act by, and what it has. An account is there once an event, a destination or a session "
-        "has named the customer.",
+        description="Its account: the quotas set by the workspace, the limits of its embed sessions,"
+        " and the numbers of its objects. An account exists once an event, a destination or"
+        " a session has named the customer.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,
@@ -154,9 +154,9 @@ ROUTES = (
         name="putCustomer",
         client=Method("customers.put"),
         summary="Set a customer's name, quotas and permissions",
-        description="They replace what was said before. Quotas and permissions hold embed sessions of "
-        "the customer, at once here and within a second in other processes; the workspace's keys are "
-        "held to the plan alone.",
+        description="They replace the earlier ones. Quotas and permissions limit the customer's embed"
+        " sessions, at once here and within a second in other processes. The workspace's"
+        " keys are limited by the plan only.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

@@ -317,9 +317,9 @@ ROUTES = (
         ),
         client=Method("deliveries.list"),
         summary="List deliveries",
-        description="A filter that is repeated passes what has any of its values. A page may hold fewer "
-        "than `limit`, even none, and still have a `nextCursor`: the time to look for what is rare is "
-        "bounded. Such a page says `searchedTo`.",
+        description="A repeated filter passes deliveries with any of its values. A page can hold fewer"
+        " than `limit`, even none, and still have a `nextCursor`: the time to search for"
+        " rare values is bounded. Such a page has `searchedTo`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -333,9 +333,9 @@ ROUTES = (
         command=Command("deliveries get"),
         client=Method("deliveries.get"),
         summary="Show a delivery with its attempts",
-        description="With its newest attempts: at most 100, and where receivers' answers are large as "
-        "many as have room in 512 KiB. `attemptsCursor` is null where these are all; else it is the "
-        "`cursor` with which `GET /deliveries/{id}/attempts` goes on.",
+        description="With its newest attempts: at most 100, and fewer if receivers' answers are large"
+        " (512 KiB in all). `attemptsCursor` is null if these are all attempts. Otherwise"
+        " give it as `cursor` to `GET /deliveries/{id}/attempts`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -358,7 +358,7 @@ ROUTES = (
         command=Command("deliveries attempts", ATTEMPTS),
         client=Method("deliveries.attempts", by_page=True),
         summary="List a delivery's attempts",
-        description="Newest first. A page ends early where answers of receivers are large.",
+        description="Newest first. A page ends early if receivers' answers are large.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

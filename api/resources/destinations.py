@@ -219,7 +219,8 @@ ROUTES = (
         command=Command("destinations delete", confirm="Archive {} and discard what waits for it?"),
         client=Method("destinations.archive"),
         summary="Archive a destination",
-        description="What waits for it, and what is in the DLQ, is discarded. Its record stays readable.",
+        description="Waiting deliveries and those in the dead-letter queue are discarded. The"
+        " destination's record stays readable.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -235,7 +236,7 @@ ROUTES = (
         command=Command("destinations enable"),
         client=Method("destinations.enable"),
         summary="Enable a destination",
-        description="What was held as PENDING is sent.",
+        description="Deliveries held as PENDING are sent.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

@@ -108,10 +108,10 @@ class DlqSelection(Document):
         None, ge=1, le=MOST, description="The most deliveries of this request. Null: 10,000."
     )
     rate_per_second: float | None = Field(
-        None, gt=0, le=MOST, description="The most deliveries a second. Null: as fast as it goes."
+        None, gt=0, le=MOST, description="The most deliveries a second. Null: no limit."
     )
     # No null: who means to count must not discard.
-    dry_run: bool = Field(False, description="Only count what is meant.")
+    dry_run: bool = Field(False, description="Only count the selected deliveries.")
 
     def judged(self) -> DeliveryFilter:
         """Return the selection as a filter. Raises Refusal 400 if it is empty or runs backwards."""
@@ -275,8 +275,9 @@ ROUTES = (
         command=Command("dlq list", COLUMNS, options={"eventType": "--event-type"}),
         client=Method("dlq.list"),
         summary="List the dead-letter queue",
-        description="Deliveries whose schedule is used up, or that met a 410; the latest dead first. "
-        "A page may hold fewer than `limit`, even none, and still have a `nextCursor`.",
+        description="Deliveries that used up their schedule, or got a 410; the latest dead letter"
+        " first. A page can hold fewer than `limit`, even none, and still have a"
+        " `nextCursor`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -290,11 +291,11 @@ ROUTES = (
         name="listDlqGroups",
         command=Command("dlq groups", GROUP_COLUMNS),
         client=Method("dlq.groups"),
-        summary="Group the dead-letter queue by what deliveries died of",
-        description="A group has one destination, error category, response status and error, numbers in "
-        "the error left out; the largest group comes first. The latest 20,000 entries that the filters "
-        "select are grouped: where there are more, `atLeast` is true. Give a group's `signature` to the "
-        "retry or discard in bulk.",
+        summary="Group the dead-letter queue by cause",
+        description="Entries of a group share destination, error category, response status and error"
+        " text without its numbers. The largest group comes first. The latest 20,000"
+        " selected entries are grouped: if there are more, `atLeast` is true. Give a group's"
+        " `signature` to the retry or discard in bulk.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -323,9 +324,10 @@ ROUTES = (
         client=Method("dlq.retry"),
         repeat=Repeat.NEVER,
         summary="Retry an entry of the dead-letter queue",
-        description="The same delivery is PENDING again, with a fresh schedule and dlqStatus "
-        "RETRIED_FROM_DLQ; attempt numbers go on, and in its lane it is the last. While its destination "
-        "is DISABLED it waits. 409 where retention has removed its event.",
+        description="The same delivery is PENDING again, with a fresh schedule and dlqStatus"
+        " RETRIED_FROM_DLQ. Attempt numbers continue, and the delivery is the last of its"
+        " lane. It waits while its destination is DISABLED. 409 if retention has removed its"
+        " event.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -340,9 +342,10 @@ ROUTES = (
         name="retryDlq",
         client=Method("dlq.retry_all"),
         summary="Retry entries of the dead-letter queue in bulk",
-        description="At least one filter is needed. The oldest go first. One request retries 10,000 and "
-        "works for some seconds at most: `remaining` says how many it left, and the same request once "
-        "more goes on with them; nothing is retried twice. With `dryRun` it only counts.",
+        description="At least one filter is needed. The oldest go first. One request retries up to"
+        " 10,000 deliveries and works for some seconds at most. `remaining` counts the rest:"
+        " repeat the same request to retry them. No delivery is retried twice. With `dryRun`"
+        " it only counts.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -358,8 +361,8 @@ ROUTES = (
         name="discardDlq",
         client=Method("dlq.discard_all"),
         summary="Discard entries of the dead-letter queue in bulk",
-        description="They become DISCARDED for good: FAILED, listed, and never sent again (but by a "
-        "replay job). Otherwise as the retry in bulk.",
+        description="They become FAILED and DISCARDED for good. They stay listed, and only a replay job"
+        " can send them again. Everything else is as for the retry in bulk.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

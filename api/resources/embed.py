@@ -20,13 +20,13 @@ class SessionDraft(Document):
     """A session as the customer's servers ask for it."""
 
     customer_external_id: Name = Field(
-        description="The end-customer; the account is opened when it is new."
+        description="The end-customer. A new customer gets an account."
     )
     ttl_seconds: int = Field(
         TTL_S,
         ge=TTL_LEAST_S,
         le=TTL_MOST_S,
-        description="How long it lives; nothing ends it before.",
+        description="How long the session lives. It cannot be ended earlier.",
     )
 
 
@@ -109,7 +109,7 @@ ROUTES = (
         name="getEmbedContext",
         command=Command("embed context"),
         client=Method("embed_sessions.context"),
-        summary="Show what a portal needs",
+        summary="Show the data of a portal",
         description="The session's customer and its end, the workspace's branding, and what the "
         "portal can offer.",
         tag="Embed",

@@ -127,9 +127,9 @@ ROUTES = (
         command=Command("events list", COLUMNS),
         client=Method("events.list"),
         summary="List events",
-        description="Also those that no rule matched. A page that had to stop says `searchedTo`. "
-        "An embed session sees its customer's, and of their "
-        "deliveries counts those to its customer's destinations.",
+        description="The list includes events without a matching rule. If the search stopped early, the"
+        " page has `searchedTo`. An embed session sees its customer's events, and their"
+        " deliveries to its customer's destinations.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -143,8 +143,8 @@ ROUTES = (
         command=Command("events get"),
         client=Method("events.get"),
         summary="Show an event",
-        description="`payload` and `metadata` are byte for byte as they came, and so are `attachments` "
-        "but for their sources: each is a file by now.",
+        description="`payload` and `metadata` are byte for byte as they came. So are `attachments`,"
+        " except for their sources: each is now a file.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -159,11 +159,12 @@ ROUTES = (
         command=Command("events erase", confirm="Erase the content of event {}, for good?"),
         client=Method("events.erase"),
         summary="Erase an event's content",
-        description="Erases payload, metadata, attachments and files of the event, and what receivers "
-        "and scripts said of its deliveries. The event, its deliveries and all counters stay: `payload` "
-        "is null and `erasedAt` says since when. Waiting deliveries are cancelled and dead letters "
-        "discarded first; the event is not replayed any more. 503 while an attempt is in flight: nothing "
-        "is erased then. Backups keep what they have.",
+        description="Erases payload, metadata, attachments and files of the event, and the answers and"
+        " script output of its deliveries. The event, its deliveries and all counters stay:"
+        " `payload` is null and `erasedAt` is the time of erasure. Waiting deliveries are"
+        " cancelled and dead letters discarded first. The event cannot be replayed any more."
+        " 503 while an attempt is in flight: nothing is erased then. Backups keep the"
+        " content.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.REFUSED,

@@ -70,10 +70,10 @@ ROUTES = (
         name="explainEvent",
         command=Command("events explain"),
         client=Method("events.explain"),
-        summary="Say who got an event, and why",
-        description="Judges the event by the rules of now, rule by rule, with the values that filters "
-        "read, and lists the deliveries that it had from the first. Where both differ, `changedSince` "
-        "marks the rules that were made or changed after the event.",
+        summary="Show the receivers of an event, and the reasons",
+        description="Judges the event by the present rules, rule by rule, with the values that filters"
+        " read. It also lists the deliveries made when the event was accepted. If the two"
+        " differ, `changedSince` marks the rules made or changed after the event.",
         tag=events.TAG,
         scopes=READ,
         embed=Embed.OWN,

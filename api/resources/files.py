@@ -48,7 +48,7 @@ COLUMNS = (
 LISTING = "/files"
 _ABSENT = {
     FileState.PENDING: "the file has not been fetched from its source yet",
-    FileState.FAILED: "the file's source never gave it",
+    FileState.FAILED: "the file could not be fetched from its source",
 }
 FORM = {
     "title": "FileForm",
@@ -238,8 +238,8 @@ ROUTES = (
         command=Command("files list", COLUMNS),
         client=Method("files.list"),
         summary="List files",
-        description="Those that were uploaded, and those that came with events. An embed session sees "
-        "its customer's.",
+        description="Uploaded files, and files that came with events. An embed session sees its"
+        " customer's files.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

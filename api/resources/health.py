@@ -229,10 +229,10 @@ ROUTES = (
         name="resumeDestination",
         command=Command("destinations resume"),
         client=Method("destinations.resume"),
-        summary="Lift what holds a destination",
-        description="A Retry-After of its receiver ends, and an open circuit probes at once; a success "
-        "closes it. Answers the destination's health, which can still show the hold for a moment. 409 "
-        "where it is DISABLED or ARCHIVED.",
+        summary="Lift the hold on a destination",
+        description="A Retry-After of its receiver ends, and an open circuit probes at once; a success"
+        " closes it. The answer is the destination's health, which can still show the hold"
+        " for a moment. 409 if it is DISABLED or ARCHIVED.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -272,7 +272,7 @@ ROUTES = (
         name="getDestinationHealth",
         command=Command("destinations health"),
         client=Method("destinations.health"),
-        summary="Show how a destination does",
+        summary="Show the health of a destination",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

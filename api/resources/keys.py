@@ -42,7 +42,9 @@ class KeyDraft(Document):
     name: Name = Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]+$"})
     scope: ScopeName = Field(description="An MCP key has read or manage.")
     environment: Word[Environment] | None = Field(
-        None, description="Of an API key: the caller's own, or the one that an MCP key names here."
+        None,
+        description="For an API key: the caller's own environment, or the one that an MCP key names"
+        " here.",
     )
 
 
@@ -150,8 +152,8 @@ ROUTES = (
         name="listApiKeys",
         client=Method("api_keys.list"),
         summary="List keys",
-        description="Those of the environment that are not revoked; for an MCP key of scope manage also "
-        "the workspace's MCP keys.",
+        description="The keys of the environment that are not revoked; for an MCP key of scope manage"
+        " also the workspace's MCP keys.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,

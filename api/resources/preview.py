@@ -174,9 +174,9 @@ ROUTE = Route(
     name="previewRoutingRules",
     client=Method("routing_rules.preview"),
     summary="Try an event on the rules",
-    description="Which destinations an example event would reach, and why: what each rule that names "
-    "its type says of it. Nothing is sent or kept, so scope `read` is enough. `rule` is one that is not "
-    "there yet, to be tried.",
+    description="Shows the destinations that an example event would reach, and the judgement of"
+    " each rule that names its type. Nothing is sent or kept, so scope `read` is enough."
+    " `rule` is a further rule to be tried.",
     tag="Routing rules",
     scopes=READ,
     embed=Embed.OWN,

@@ -145,9 +145,9 @@ ROUTES = (
         command=Command("destinations lanes", COLUMNS),
         client=Method("destinations.lanes", by_page=True),
         summary="List a destination's lanes",
-        description="The ordered lanes in which something waits, the one with the oldest head first. "
-        "A destination with ordering NONE has no lanes. The destination's 5,000 oldest deliveries that "
-        "are not settled are examined; where there are more, `atLeast` is true.",
+        description="The ordered lanes with waiting deliveries, the one with the oldest head first. A"
+        " destination with ordering NONE has no lanes. The destination's 5,000 oldest"
+        " unsettled deliveries are examined; if there are more, `atLeast` is true.",
         tag=destinations.TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -161,9 +161,9 @@ ROUTES = (
         name="explainDelivery",
         command=Command("deliveries explain"),
         client=Method("deliveries.explain"),
-        summary="Say why a delivery waits",
-        description="Lists every gate that keeps the delivery from being sent now, with the instant at "
-        "which it opens where that is known, its lane, and its position there.",
+        summary="Show the reasons why a delivery waits",
+        description="Lists every gate that keeps the delivery from being sent now, and when the gate"
+        " opens if that is known. It also shows the delivery's lane, and its position there.",
         tag=deliveries.TAG,
         scopes=READ,
         embed=Embed.OWN,

@@ -210,7 +210,7 @@ ROUTES = (
         command=Command("replay list", COLUMNS),
         client=Method("replay_jobs.list"),
         summary="List replay jobs",
-        description="Those that replay, cancel and retry, the newest first.",
+        description="Jobs that replay, cancel or retry, the newest first.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -236,7 +236,7 @@ ROUTES = (
         path="/replay-jobs/{id}/progress",
         name="getReplayJobProgress",
         client=Method("replay_jobs.progress"),
-        summary="Show how far a replay job is",
+        summary="Show the progress of a replay job",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -251,10 +251,10 @@ ROUTES = (
         client=Method("replay_jobs.cancel"),
         repeat=Repeat.NEVER,
         summary="Cancel a replay job",
-        description="After the answer nothing more is enqueued. Deliveries that were enqueued and not "
-        "attempted are cancelled within a second: they are FAILED and DISCARDED, and count as failed. An "
-        "attempt in flight, or its retries, go on. A job of the kind CANCEL or RETRY stops where it is. "
-        "A job that has ended is a 400.",
+        description="After the answer nothing more is enqueued. Deliveries that were enqueued and not"
+        " attempted are cancelled within a second: they become FAILED and DISCARDED, and"
+        " count as failed. An attempt in flight, and its retries, continue. A job of the"
+        " kind CANCEL or RETRY stops at its present place. 400 if the job has ended.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

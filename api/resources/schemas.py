@@ -268,13 +268,14 @@ ROUTES = (
         "activate",
         activate,
         "Activate a version of an event schema",
-        "Events of its type are held to it from now on; the version that was active becomes DEPRECATED. "
-        "An event that it refuses gets 400 `schema_violation` with the failing paths.",
+        "From now on, events of its type must conform to it. The version that was active"
+        " becomes DEPRECATED. An event that does not conform gets 400 `schema_violation`"
+        " with the failing paths.",
     ),
     _action(
         "deprecate",
         deprecate,
         "Deprecate the active version of an event schema",
-        "Events of its type are held to nothing from now on, until a version is activated.",
+        "From now on, events of its type are not checked, until a version is activated.",
     ),
 )

@@ -35,12 +35,12 @@ class StreamQuery(Query):
     environment: Word[Environment] | None = None
     topics: str | None = Field(
         None,
-        description="Any of throughput, health, deliveries, replays and dlq, with commas between them. "
-        "By default all that the caller may see.",
+        description="Any of throughput, health, deliveries, replays and dlq, with commas between them."
+        " By default all topics that the caller can see.",
     )
     destination_id: Uuid | None = Field(None, description="What concerns this destination.")
     customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        None, description="What concerns this customer's destinations."
+        None, description="Only messages on this customer's destinations."
     )
 
 

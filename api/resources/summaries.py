@@ -66,7 +66,7 @@ class SummaryQuery(PageQuery):
 
     environment: Word[Environment] | None = None
     name: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
-        None, description="A part of the name, in capitals or not."
+        None, description="A part of the name; upper and lower case are equal."
     )
     state: AnyOf[Word[HealthState]] | None = Field(
         None, description="Destinations whose health has this state."
@@ -210,11 +210,12 @@ ROUTES = (
         command=Command("destinations summaries", COLUMNS),
         client=Method("destinations.summaries"),
         summary="List destinations with their health and their last 24 hours",
-        description="Archived destinations are not among them. Sorted by `trouble`, failing destinations "
-        "come first, then degraded ones, disabled ones for which something waits, healthy, idle and "
-        "other disabled ones; of each kind the longest queue comes first. A destination that has not "
-        "recovered counts as failing, also while nothing waits for it. The order is live, at most a "
-        "second old: between two pages a destination can change its place.",
+        description="Without archived destinations. Sorted by `trouble`, failing destinations come"
+        " first, then degraded ones, disabled ones with waiting deliveries, healthy, idle"
+        " and other disabled ones. Within each kind the longest queue comes first. A"
+        " destination that has not recovered counts as failing, even if no delivery waits"
+        " for it. The order is live, at most a second old: between two pages a destination"
+        " can change its place.",
         tag="Destinations",
         scopes=READ,
         embed=Embed.OWN,

@@ -48,17 +48,18 @@ class PreviewDraft(Document):
     `eventId`, the template's own example without either."""
 
     config: dict[str, Any] = Field(
-        default_factory=dict, description="Secrets may be masked or left out."
+        default_factory=dict, description="Secrets can be masked or left out."
     )
     destination_id: Uuid | None = Field(
-        None, description="Of this template: `config` is a merge patch of its configuration."
+        None,
+        description="A destination of this template: `config` is a merge patch of its configuration.",
     )
     event: dict[str, Any] | None = Field(
         None,
-        description="An event as for `POST /events`; or, without `eventType`, a body as it is sent out, "
-        "such as a transform script returns: `type`, `data` and the rest.",
+        description="An event as for `POST /events`. Without `eventType`, a body as it is sent out or"
+        " returned by a transform script: `type`, `data` and the other fields.",
     )
-    event_id: Uuid | None = Field(None, description="An event that was sent.")
+    event_id: Uuid | None = Field(None, description="The id of an accepted event.")
 
 
 def view(definition: Definition) -> DestinationTemplate:
@@ -207,9 +208,10 @@ ROUTES = (
         name="previewDestinationTemplate",
         client=Method("templates.preview", positional=("config",)),
         summary="Try a template on an event",
-        description="What the service would be sent, with masks for secrets. Nothing is sent or kept, so "
-        "scope `read` is enough. What is wrong with `config`, or keeps the event from being written as "
-        "the service takes it, is told in `errors`. A destination's transform script is not run.",
+        description="Shows the request for the service, with masks for secrets. Nothing is sent or"
+        " kept, so scope `read` is enough. `errors` lists the faults of `config`, and the"
+        " reasons why the event cannot be written in the service's format. A destination's"
+        " transform script is not run.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

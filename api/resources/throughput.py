@@ -67,10 +67,10 @@ ROUTES = (
         name="getThroughput",
         client=Method("throughput", by_hand=True),
         summary="Show an environment's rates over the last minute",
-        description="Rates over the last 60 seconds, the present one included, as this process has "
-        "counted them since its start: `accepted` when events were durable (the service's own are not "
-        "among them), the others when outcomes were. `delivered` counts deliveries, `attempts` and "
-        "`failed` attempts; samples and dry runs do not count.",
+        description="Rates over the last 60 seconds, the present one included, as this process has"
+        " counted them since its start. `accepted` counts durable events, without the"
+        " service's own. The others count recorded outcomes: `delivered` deliveries,"
+        " `attempts` and `failed` attempts. Samples and dry runs do not count.",
         tag="Observability",
         scopes=READ,
         embed=Embed.REFUSED,

@@ -179,10 +179,10 @@ ROUTES = (
         name="createTransformScript",
         client=Method("transform_scripts.create"),
         summary="Create a version of a transform script",
-        description="JavaScript with `function transform(event) { return ...; }` over the outbound body. "
-        "It becomes the next version of its destination, a DRAFT, and acts once it is published. At most "
-        "64 KiB (413); what does not compile is a 400 that names the line; 402 where the plan has no "
-        "scripts, or all of them are there.",
+        description="JavaScript with `function transform(event) { return ...; }` over the outbound"
+        " body. It becomes the next version of its destination, a DRAFT, and is used once it"
+        " is published. At most 64 KiB (413). A script that does not compile is a 400 that"
+        " names the line. 402 if the plan has no scripts, or no further one.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -201,7 +201,8 @@ ROUTES = (
         command=Command("transforms list", COLUMNS),
         client=Method("transform_scripts.of_destination"),
         summary="List a destination's transform scripts",
-        description="A page may hold fewer than `limit` and still have a `nextCursor`: sources are long.",
+        description="A page can hold fewer than `limit` and still have a `nextCursor`: sources are"
+        " long.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -229,8 +230,8 @@ ROUTES = (
         client=Method("transform_scripts.delete"),
         repeat=Repeat.GONE_IS_DONE,
         summary="Delete a version of a transform script",
-        description="One that is not PUBLISHED. The plan counts it no more; its version is not given to "
-        "another.",
+        description="The version must not be PUBLISHED. It no longer counts against the plan; its"
+        " number is never used again.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -246,9 +247,9 @@ ROUTES = (
         command=Command("transforms publish"),
         client=Method("transform_scripts.publish"),
         summary="Publish a version of a transform script",
-        description="Every attempt that begins from now on uses it, retries too; the version that was "
-        "PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version. What is PUBLISHED "
-        "already stays so.",
+        description="Every attempt that begins from now on uses it, including retries. The version that"
+        " was PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version."
+        " Publishing the PUBLISHED version changes nothing.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -265,8 +266,8 @@ ROUTES = (
         client=Method("transform_scripts.unpublish"),
         repeat=Repeat.NEVER,
         summary="Unpublish a transform script",
-        description="Attempts that begin from now on send the event's own body. A 409 where this version "
-        "is not the one that is PUBLISHED.",
+        description="Attempts that begin from now on send the event's own body. 409 if this version is"
+        " not the PUBLISHED one.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -282,8 +283,9 @@ ROUTES = (
         name="runTransformScript",
         client=Method("transform_scripts.run", positional=("event",)),
         summary="Run a version of a transform script over an event",
-        description="Over `event`, an outbound body, or over that of the event `eventId`; published or "
-        "not. Nothing is sent, changed or recorded. A script that fails is a 200 with `success` false.",
+        description="Runs over `event`, an outbound body, or over the body of the event `eventId`,"
+        " published or not. Nothing is sent, changed or recorded. A script that fails is a"
+        " 200 with `success` false.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

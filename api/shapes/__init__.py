@@ -35,7 +35,7 @@ Item = TypeVar("Item")
 Looks = Annotated[dict[str, Any], DocumentedAs(shown_of(Branding, colors=shown_of(BrandColors)))]
 Abilities = Annotated[dict[str, bool], DocumentedAs(shown_of(CustomerMay))]
 ReturnUrl = Annotated[str | None, told(SettingsDraft.model_fields["return_url"].description)]
-PERMISSIONS = "What to offer: what the workspace lets its customers do, and its plan allows."
+PERMISSIONS = "Abilities that the portal can offer: allowed by the workspace and part of its plan."
 UNSEEN = "Null in an embed session whose workspace does not let its customers `viewPayloads`."
 
 
@@ -50,8 +50,8 @@ class Page(TypedDict, Generic[Item]):
         Annotated[
             Timestamp,
             told(
-                "There where the page had to stop: everything that came later was looked at. The next "
-                "page goes on from there."
+                "Present if the search stopped early: all items later than this instant"
+                " were examined. The next page continues from there."
             ),
         ]
     ]
@@ -65,7 +65,7 @@ class ErrorDetail(TypedDict):
 
 
 class Error(TypedDict):
-    """Why a request was refused."""
+    """The reason of a refusal."""
 
     code: str
     message: str
@@ -80,7 +80,7 @@ class Success(TypedDict):
 
 
 class AuthContext(TypedDict):
-    """Who calls. What does not apply is null."""
+    """The caller. Fields that do not apply are null."""
 
     kind: Word[CredentialKind]
     workspaceId: Uuid
@@ -98,7 +98,7 @@ class AuthContext(TypedDict):
 
 
 class Named(TypedDict):
-    """What an id names within an environment."""
+    """The object of an id, within an environment."""
 
     id: Uuid
     environment: Word[Environment]
@@ -113,13 +113,14 @@ class Destination(Named, DestinationDocument):
 
 
 class DestinationWithSecret(Destination):
-    """A destination with its signing secret, shown this once; null where there is none to show."""
+    """A destination with its signing secret, shown only in this answer; null if there is no secret
+    to show."""
 
     secret: str | None
 
 
 class TestResult(TypedDict):
-    """What became of a sample."""
+    """The result of a sample."""
 
     deliveryId: Annotated[Uuid | None, told("Null with `dryRun`.")]
     success: bool
@@ -129,11 +130,11 @@ class TestResult(TypedDict):
     errorCategory: Word[ErrorCategory] | None
     errorMessage: str | None
     responseBody: str | None
-    request: Annotated["SentRequest | None", told("With `dryRun`: what would be sent.")]
+    request: Annotated["SentRequest | None", told("With `dryRun`: the request that would be sent.")]
 
 
 class Circuit(TypedDict):
-    """Whether deliveries are let through."""
+    """The state of the circuit: whether deliveries pass."""
 
     state: Word[CircuitState]
     openedAt: Timestamp | None
@@ -153,19 +154,19 @@ class Queue(TypedDict):
 
     pending: int
     inFlight: int
-    concurrency: Annotated[int, told("As set; the present one where that is `auto`.")]
+    concurrency: Annotated[int, told("The configured value; the present one if that is `auto`.")]
     suggestedConcurrency: Annotated[
         int | None,
         told(
-            "The least that keeps up with the busiest ten seconds of the last five minutes, by "
-            "Little's law; null after fewer than 20 attempts."
+            "The lowest concurrency that keeps up with the busiest ten seconds of the last"
+            " five minutes, by Little's law; null after fewer than 20 attempts."
         ),
     ]
     effectiveConcurrency: Annotated[
         int,
         told(
-            "How many attempts may be in flight: 1 with ordering STRICT and while the circuit probes, "
-            "0 while the destination is disabled."
+            "How many attempts can be in flight: 1 with ordering STRICT and while the"
+            " circuit probes, 0 while the destination is disabled."
         ),
     ]
     arrivalsPerSecond: Annotated[float, told("Over the last minute.")]
@@ -173,8 +174,8 @@ class Queue(TypedDict):
     drainSeconds: Annotated[
         float | None,
         told(
-            "Until what waits has been worked off at these rates; null where nothing waits, or as much "
-            "arrives as is delivered."
+            "The time until the waiting deliveries are sent at these rates; null if none"
+            " wait, or if as many arrive as are delivered."
         ),
     ]
     oldestPendingSeconds: Annotated[
@@ -197,7 +198,7 @@ class ActorState(TypedDict):
 
 
 class DestinationHold(TypedDict):
-    """What keeps a destination's deliveries from being sent."""
+    """The hold on a destination: the reason why its deliveries are not sent."""
 
     reason: Annotated[
         Word[HoldReason],
@@ -210,7 +211,7 @@ class DestinationHold(TypedDict):
 
 
 class DestinationHealth(TypedDict):
-    """How a destination does, from its live actor."""
+    """The health of a destination, from its live actor."""
 
     destinationId: Uuid
     state: Word[HealthState]
@@ -221,8 +222,8 @@ class DestinationHealth(TypedDict):
     failingSince: Annotated[
         Timestamp | None,
         told(
-            "When ten attempts in a row had failed, or something had waited for an hour without a "
-            "success. Null after the next success."
+            "The instant when ten attempts in a row had failed, or a delivery had waited"
+            " for an hour without a success. Null after the next success."
         ),
     ]
     latencyMs: Latency
@@ -270,12 +271,12 @@ class Attempt(TypedDict):
     responseTruncated: bool
     errorCategory: Word[ErrorCategory] | None
     errorMessage: Annotated[str | None, told(UNSEEN)]
-    transformVersion: Annotated[int | None, told("Of the transform script that ran.")]
-    logs: Annotated[str | None, told("What the transform script printed, at most 4 KiB.")]
+    transformVersion: Annotated[int | None, told("The version of the transform script that ran.")]
+    logs: Annotated[str | None, told("The output of the transform script, at most 4 KiB.")]
 
 
 class SentRequest(TypedDict):
-    """The request as it was last sent, without its signature and with masked values."""
+    """The last request sent, without its signature and with masked values."""
 
     method: Word[HttpMethod]
     url: str
@@ -283,11 +284,11 @@ class SentRequest(TypedDict):
     body: Annotated[
         str | None,
         told(
-            "As the script and the template that it went through made it, made again; null where "
-            "that cannot be done any more."
+            "The body, made again by the same script and template; null if that is no"
+            " longer possible."
         ),
     ]
-    note: Annotated[str | None, told("Why there is no body, or not all of it.")]
+    note: Annotated[str | None, told("The reason why the body is missing or incomplete.")]
 
 
 class EventItem(TypedDict):
@@ -305,14 +306,12 @@ class EventItem(TypedDict):
     idempotencyKey: str | None
     deliveries: int
     origin: Word[Origin]
-    erasedAt: Annotated[
-        Timestamp | None, told("When its content was erased; null while it is there.")
-    ]
+    erasedAt: Annotated[Timestamp | None, told("When its content was erased; null if it was not.")]
     traceparent: Annotated[
         str | None,
         told(
-            "The W3C Trace Context that its deliveries continue: of its request, or of the span "
-            "`accept` where the server traces it. Null: it belongs to no trace."
+            "The W3C Trace Context that its deliveries continue: that of its request, or"
+            " the span `accept` if the server traces it. Null: it belongs to no trace."
         ),
     ]
 
@@ -326,15 +325,15 @@ class Event(EventItem):
 
 
 class Delivery(DeliveryItem):
-    """A delivery with its attempts, its event and the request that was last sent."""
+    """A delivery with its attempts, its event and the last request sent."""
 
     event: Annotated[Event | None, told("Null once retention has removed it.")]
-    request: Annotated[SentRequest | None, told("Null before the first that was sent.")]
+    request: Annotated[SentRequest | None, told("Null before the first request is sent.")]
     replayOf: Uuid | None
     replayJobId: Uuid | None
-    attempts: Annotated[list[Attempt], told("The newest, the last one last.")]
+    attempts: Annotated[list[Attempt], told("The newest attempts, the last one last.")]
     attemptsCursor: Annotated[
-        str | None, told("Where the attempts before these are listed; null: there are none.")
+        str | None, told("The cursor of the earlier attempts; null: there are none.")
     ]
 
 
@@ -349,7 +348,7 @@ class IngestResult(TypedDict):
 
 
 class Rejection(TypedDict):
-    """Why an event of a batch was rejected."""
+    """The reason why an event of a batch was rejected."""
 
     code: str
     message: str
@@ -357,7 +356,7 @@ class Rejection(TypedDict):
 
 
 class BatchEntry(TypedDict):
-    """What became of one event of a batch."""
+    """The result for one event of a batch."""
 
     index: int
     status: Literal["ACCEPTED", "DUPLICATE", "REJECTED"]
@@ -367,7 +366,7 @@ class BatchEntry(TypedDict):
 
 
 class BatchResult(TypedDict):
-    """What became of a batch."""
+    """The results of a batch."""
 
     accepted: int
     duplicates: int

@@ -24,17 +24,17 @@ class ApiKey(TypedDict):
     environment: Annotated[Word[Environment] | None, told("Null for an MCP key.")]
     prefix: str
     lastFour: str
-    fingerprint: Annotated[str, told("What the audit log calls the present secret by.")]
+    fingerprint: Annotated[str, told("The name of the present secret in the audit log.")]
     createdAt: Timestamp
     lastUsedAt: Annotated[
         Timestamp | None,
-        told("From another process than the one that saw it a minute late at the most."),
+        told("Uses in another process appear up to a minute late."),
     ]
     expiresAt: Annotated[Timestamp | None, told("When the present secret ends; null: it does not.")]
 
 
 class ApiKeyWithSecret(ApiKey):
-    """A key with its secret, which is shown this once."""
+    """A key with its secret, shown only in this answer."""
 
     secret: str
 
@@ -54,7 +54,7 @@ class EmbedSession(TypedDict):
     token: Annotated[str, told("anges_..., for the browser, as a bearer token.")]
     expiresAt: Timestamp
     customerAccountId: Uuid
-    url: Annotated[str, told("The portal, with the token in the fragment.")]
+    url: Annotated[str, told("The address of the portal, with the token in the fragment.")]
 
 
 class CustomerLimits(TypedDict):
@@ -67,7 +67,7 @@ class CustomerLimits(TypedDict):
 
 
 class CustomerUse(TypedDict):
-    """What a customer has, whoever made it."""
+    """The numbers of a customer's objects, whoever made them."""
 
     destinations: Annotated[int, told("Archived ones left out.")]
     rules: int
@@ -79,7 +79,7 @@ class CustomerErasure(TypedDict):
 
     requestedAt: Timestamp
     finishedAt: Annotated[Timestamp | None, told("Null while it goes on.")]
-    events: Annotated[int, told("That have lost their contents so far.")]
+    events: Annotated[int, told("The number of events that have lost their contents so far.")]
 
 
 class CustomerItem(TypedDict):
@@ -89,14 +89,14 @@ class CustomerItem(TypedDict):
     customerAccountId: Uuid
     name: str | None
     quotas: Annotated[QuotasDocument, DocumentedAs(QuotasDraft)]
-    createdAt: Annotated[Timestamp, told("When something first named the customer.")]
+    createdAt: Annotated[Timestamp, told("When an object first named the customer.")]
 
 
 class Customer(CustomerItem):
     """A customer's account."""
 
     permissions: Annotated[dict[str, bool | None], DocumentedAs(PermissionsDraft)]
-    erasure: Annotated[CustomerErasure | None, told("Null where nobody asked for one.")]
+    erasure: Annotated[CustomerErasure | None, told("Null if nobody asked for an erasure.")]
     limits: CustomerLimits
     used: CustomerUse
 
@@ -113,30 +113,34 @@ class Workspace(TypedDict):
     ]
     customerMay: Abilities
     returnUrl: ReturnUrl
-    updatedAt: Annotated[Timestamp | None, told("Of the settings; null: as they are by default.")]
+    updatedAt: Annotated[
+        Timestamp | None, told("When the settings were last written; null: the defaults hold.")
+    ]
 
 
 class EmbedLimits(TypedDict):
-    """What the workspace leaves to a customer."""
+    """The limits that hold for the session's customer."""
 
-    requestsPerMinute: Annotated[int, told("Of all sessions of this customer together.")]
-    destinations: Annotated[int, told("Of this customer, archived ones left out.")]
+    requestsPerMinute: Annotated[int, told("For all sessions of this customer together.")]
+    destinations: Annotated[int, told("Destinations of this customer, without archived ones.")]
     rules: Annotated[int, told("Routing rules of this customer's destinations.")]
     transforms: Annotated[int, told("Transform scripts of this customer's destinations; 0: none.")]
     retentionDays: Annotated[int, told("How long events and deliveries are shown.")]
 
 
 class EmbedContext(TypedDict):
-    """What a portal needs to draw itself for whoever's session it has."""
+    """The data with which a portal draws itself for a session."""
 
     workspaceId: Uuid
     workspaceName: str
     environment: Word[Environment]
     customerAccountId: Uuid
     customerExternalId: str
-    expiresAt: Annotated[Timestamp, told("When the session ends. Ask for another one before.")]
+    expiresAt: Annotated[
+        Timestamp, told("When the session ends. Ask for a new session before that.")
+    ]
     branding: Looks
-    locale: Annotated[str, told("That of the branding; `en` where it has none.")]
+    locale: Annotated[str, told("The locale of the branding; `en` if it has none.")]
     permissions: Annotated[Abilities, told(PERMISSIONS)]
     returnUrl: ReturnUrl
     limits: EmbedLimits

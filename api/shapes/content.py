@@ -26,22 +26,25 @@ class TransformScript(TypedDict):
     source: str
     status: Annotated[
         Word[TransformStatus],
-        told("PUBLISHED: every attempt that begins uses it. SUPERSEDED: it was that once."),
+        told(
+            "PUBLISHED: every attempt that begins uses it. SUPERSEDED: an earlier PUBLISHED"
+            " version."
+        ),
     ]
-    publishedAt: Annotated[Timestamp | None, told("The last time; null for a draft.")]
+    publishedAt: Annotated[Timestamp | None, told("When it was last published; null for a draft.")]
     createdAt: Timestamp
 
 
 class TransformRun(TypedDict):
-    """What a script made of a body. Nothing was sent or recorded."""
+    """The result of a script for a body. Nothing was sent or recorded."""
 
     success: bool
-    input: Annotated[Any, told("The outbound body that it was given.")]
-    output: Annotated[Any, told("The body that would be sent; null where none would be.")]
-    skipped: Annotated[bool, told("It returned null: nothing would be sent.")]
-    type: Annotated[str | None, told("The type that it set.")]
-    headers: Annotated[dict[str, str], told("The headers that it set.")]
-    logs: Annotated[str | None, told("What it printed, at most 4 KiB.")]
+    input: Annotated[Any, told("The outbound body given to the script.")]
+    output: Annotated[Any, told("The body that would be sent; null if none would be.")]
+    skipped: Annotated[bool, told("The script returned null: nothing would be sent.")]
+    type: Annotated[str | None, told("The type set by the script.")]
+    headers: Annotated[dict[str, str], told("The headers set by the script.")]
+    logs: Annotated[str | None, told("The output of the script, at most 4 KiB.")]
     durationMs: float
     errorCategory: Word[ErrorCategory] | None
     errorMessage: str | None
@@ -59,28 +62,29 @@ class SchemaVersion(TypedDict):
     description: str | None
     example: Any
     createdAt: Timestamp
-    activatedAt: Annotated[Timestamp | None, told("The last time; null for a draft.")]
+    activatedAt: Annotated[Timestamp | None, told("When it was last activated; null for a draft.")]
 
 
 class Conflict(TypedDict):
-    """A place where the sampled events disagree, so that little could be said of it."""
+    """A place where the sampled events differ so much that the schema says little about it."""
 
     path: str
     message: str
 
 
 class InferredSchema(TypedDict):
-    """What recent events of a type have in common."""
+    """A schema inferred from recent events of a type."""
 
     eventType: str
-    sampled: Annotated[int, told("Events that it was made of.")]
-    schema: Annotated[dict[str, Any] | bool, told("All of them conform to it.")]
+    sampled: Annotated[int, told("The number of sampled events.")]
+    schema: Annotated[dict[str, Any] | bool, told("A schema to which all of them conform.")]
     conflicts: list[Conflict]
-    created: Annotated[SchemaVersion | None, told("The draft that was made of it, if asked for.")]
+    created: Annotated[SchemaVersion | None, told("The draft made from it, if asked for.")]
 
 
 class TemplateExample(TypedDict):
-    """An event as it is sent out, a configuration, and what the service is sent for them."""
+    """An example: an event as it is sent out, a configuration, and the request body for the
+    service."""
 
     event: dict[str, Any]
     config: dict[str, Any]
@@ -88,25 +92,23 @@ class TemplateExample(TypedDict):
 
 
 class DestinationTemplate(TypedDict):
-    """What destinations of one service can be made from."""
+    """A template for destinations of one service."""
 
     id: Annotated[str, told("The `templateId` of destinations.")]
     name: str
     description: str
-    category: Annotated[str, told("What to list it under, such as `chat`.")]
-    icon: Annotated[str, told("Names a picture that the reader has.")]
-    documentationUrls: Annotated[list[str], told("Of the service's own documentation.")]
+    category: Annotated[str, told("The category in the catalog, such as `chat`.")]
+    icon: Annotated[str, told("The name of an icon that clients have.")]
+    documentationUrls: Annotated[list[str], told("The address of the service's own documentation.")]
     configSchema: Annotated[
         dict[str, Any],
         told(
-            "JSON Schema 2020-12 of `config`, its fields in the order to be asked for. `title` "
-            "and `description` are for people; fields with `secret` are shown as *** once they are "
-            "written."
+            "JSON Schema 2020-12 of `config`, with its fields in the order of the form."
+            " `title` and `description` are for people; fields with `secret` are shown as"
+            " *** once they are written."
         ),
     ]
-    defaults: Annotated[
-        dict[str, Any], told("What stands in a destination's `delivery` where it says nothing.")
-    ]
+    defaults: Annotated[dict[str, Any], told("Defaults for a destination's `delivery`.")]
     example: TemplateExample
 
 
@@ -121,10 +123,10 @@ class SketchedRequest(TypedDict):
 
 
 class TemplatePreview(TypedDict):
-    """What a template would send."""
+    """The request of a template."""
 
-    request: Annotated[SketchedRequest | None, told("Null where something stands against it.")]
-    errors: Annotated[list[ErrorDetail], told("What is wrong with `config` or the event.")]
+    request: Annotated[SketchedRequest | None, told("Null if there are problems.")]
+    errors: Annotated[list[ErrorDetail], told("The problems of `config` or the event.")]
 
 
 class FileReceipt(TypedDict):
@@ -134,18 +136,20 @@ class FileReceipt(TypedDict):
     eventId: Uuid
     sizeBytes: Annotated[int | None, told("Null until a URL was fetched.")]
     sha256: Annotated[str | None, told("In hexadecimal; null until a URL was fetched.")]
-    duplicate: Annotated[bool, told("The `idempotencyKey` was used: this is the first one's.")]
+    duplicate: Annotated[
+        bool, told("The `idempotencyKey` was used before: this is the file of its first use.")
+    ]
     deliveries: int
 
 
 class FileItem(TypedDict):
-    """A file. What its sender said of it is a claim: nobody looks into it."""
+    """A file. Its type and name are the sender's claims: the service does not check the content."""
 
     id: Uuid
     environment: Word[Environment]
     state: Annotated[
         Word[FileState],
-        told("PENDING: it is to be fetched from its URL; FAILED: that never gave it."),
+        told("PENDING: it waits to be fetched from its URL. FAILED: it could not be fetched."),
     ]
     purpose: Word[FilePurpose]
     fileName: str | None
@@ -156,10 +160,10 @@ class FileItem(TypedDict):
     metadata: JsonObject | None
     source: Annotated[
         Word[SourceKind],
-        told("Where it came from. The URL itself is not shown: it may be a secret."),
+        told("Its source. The URL itself is not shown: it can be a secret."),
     ]
     customerExternalId: str | None
     eventId: Uuid
     error: Annotated[str | None, told("Why it FAILED.")]
     createdAt: Timestamp
-    expiresAt: Annotated[Timestamp, told("As the retention of the plan is now.")]
+    expiresAt: Annotated[Timestamp, told("When retention removes it, by the present plan.")]

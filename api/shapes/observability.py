@@ -1,4 +1,5 @@
-"""Shapes of answers on what happens: analytics, overview, throughput, queues, look-ups, the audit log."""
+"""Shapes of answers on observation: analytics, overview, throughput, queues, look-ups, the audit
+log."""
 
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -16,20 +17,20 @@ from engine.model.words import ActorKindName, GranularityName, PeriodName, Word
 
 
 class AnalyticsTotals(TypedDict):
-    """What was counted over the whole period."""
+    """The totals of the whole period."""
 
-    attempts: Annotated[int, told("By the minute in which they ended.", ge=0)]
+    attempts: Annotated[int, told("Attempts, by the minute in which they ended.", ge=0)]
     delivered: Annotated[int, told("Deliveries.", ge=0)]
     failed: Annotated[int, told("Attempts.", ge=0)]
     retried: Annotated[int, told("Attempts with a number above 1.", ge=0)]
     deadLettered: Annotated[
-        int, told("Deliveries, by the minute in which they came into the DLQ first.", ge=0)
+        int, told("Deliveries, by the minute in which they first became dead letters.", ge=0)
     ]
     latencyMs: Latency
 
 
 class AnalyticsPoint(AnalyticsTotals):
-    """What was counted from `at` until the next point."""
+    """The counters from `at` until the next point."""
 
     at: Timestamp
 
@@ -40,19 +41,24 @@ From = TypedDict(
 
 
 class CountedPeriod(From):
-    """The counters of a period, in all and by stretches."""
+    """The counters of a period: totals, and a series of points."""
 
     period: PeriodName
     granularity: GranularityName
-    to: Annotated[Timestamp, told("Exclusive: the end of the last point, which may be to come.")]
+    to: Annotated[
+        Timestamp, told("Exclusive: the end of the last point, which can lie in the future.")
+    ]
     totals: AnalyticsTotals
     series: Annotated[
         list[AnalyticsPoint],
-        told("One for each minute, hour or day (UTC), oldest first, also where nothing happened."),
+        told(
+            "One point for each minute, hour or day (UTC), oldest first, also for times without"
+            " events."
+        ),
     ]
     errorCategories: Annotated[
         dict[Word[ErrorCategory], int],
-        told("Failed attempts by what went wrong; what did not occur is left out."),
+        told("Failed attempts by error category; categories without failures are left out."),
     ]
 
 
@@ -63,7 +69,7 @@ class Analytics(CountedPeriod):
 
 
 class ThroughputPoint(TypedDict):
-    """What happened within one second."""
+    """The counts of one second."""
 
     at: Timestamp
     accepted: Annotated[int, Field(ge=0)]
@@ -73,9 +79,12 @@ class ThroughputPoint(TypedDict):
 
 
 class LoopHealth(TypedDict):
-    """How long the process served nobody else at a time, since its start: over all environments."""
+    """How long a step of the process kept other work waiting, since its start: over all
+    environments."""
 
-    limitMs: Annotated[float, told("A longer step is told of in the operator's log.", ge=0)]
+    limitMs: Annotated[
+        float, told("The limit in milliseconds. The operator's log has each longer step.", ge=0)
+    ]
     longSteps: Annotated[int, told("Steps beyond the limit.", ge=0)]
     longestStepMs: Annotated[float, Field(ge=0)]
     mostStepCpuMs: Annotated[
@@ -83,12 +92,13 @@ class LoopHealth(TypedDict):
         told("The most CPU of any step. A long step of little CPU was held by the machine.", ge=0),
     ]
     ownLongSteps: Annotated[
-        int, told("Those that worked for this environment or its workspace.", ge=0)
+        int, told("The steps that worked for this environment or its workspace.", ge=0)
     ]
 
 
 class Throughput(TypedDict):
-    """What an environment did over the last minute, a second each, and what waits now."""
+    """The counts of an environment over the last minute, second by second, and its waiting
+    deliveries."""
 
     environment: Word[Environment]
     at: Timestamp
@@ -118,7 +128,7 @@ class Node(TypedDict):
     version: str
     address: Annotated[
         str | None,
-        told("Where other servers reach it. Null: nowhere, as `peer_bind` is not set."),
+        told("The address for other servers. Null: none, since `peer_bind` is not set."),
     ]
     startedAt: Timestamp
     state: Annotated[
@@ -126,8 +136,10 @@ class Node(TypedDict):
         told("SILENT: no heartbeat for a second. DEAD: a standby takes over from it."),
     ]
     answering: Annotated[bool, told("Whether this is the server that answers.")]
-    heartbeatAgeMs: Annotated[int, told("At the last look, half a second ago at most.", ge=0)]
-    slots: Annotated[int, told("Of 256 shares of all workspaces, those that it has.")]
+    heartbeatAgeMs: Annotated[
+        int, told("When its last heartbeat was seen, at most half a second ago.", ge=0)
+    ]
+    slots: Annotated[int, told("How many of the 256 shares of all workspaces it has.")]
     role: Annotated[
         NodeRoleName,
         told("ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over."),
@@ -138,7 +150,7 @@ _Before = TypedDict("_Before", {"from": Any})
 
 
 class AuditChange(_Before):
-    """A field before and after; null where there was or is none. Secrets are `***`."""
+    """A field before and after a change; null where it was or is absent. Secrets are `***`."""
 
     to: Any
 
@@ -154,12 +166,12 @@ class AuditEntry(TypedDict):
     actorType: ActorKindName
     actorId: str
     environment: Annotated[
-        Word[Environment] | None, told("Null for what concerns the whole workspace.")
+        Word[Environment] | None, told("Null for changes of the whole workspace.")
     ]
     requestId: str | None
     changes: Annotated[Fragment, DocumentedAs(dict[str, AuditChange])] | None
     previousFingerprint: Annotated[
-        str | None, told("Of the key's secret that a rotation or revocation ended.")
+        str | None, told("The key's secret that a rotation or revocation ended.")
     ]
 
 
@@ -200,14 +212,17 @@ class Lane(TypedDict):
 
     key: Annotated[
         str | None,
-        told("What the events have in common; null for DESTINATION, the lane of ordering STRICT."),
+        told(
+            "The value that the lane's events share; null for DESTINATION, the lane of ordering"
+            " STRICT."
+        ),
     ]
     kind: Word[LaneKind]
     depth: Annotated[Depth, told("Deliveries that wait in it, the head among them.")]
-    atLeast: Annotated[bool, told("There may be more in `depth` than were counted.")]
+    atLeast: Annotated[bool, told("The lane can have more deliveries than `depth` counts.")]
     head: Annotated[
         DeliveryItem | None,
-        told("The delivery that has to end first. Null if it ended during this request."),
+        told("The delivery that must end first. Null if it ended during this request."),
     ]
     until: Annotated[
         Timestamp | None,
@@ -226,26 +241,27 @@ class DeliveryWait(TypedDict):
     """One reason why a delivery is not sent."""
 
     gate: Word[Gate]
-    until: Annotated[Timestamp | None, told("Null where it is not known.")]
+    until: Annotated[Timestamp | None, told("Null if it is not known.")]
     detail: Annotated[str, told("A sentence for people.")]
-    blockedBy: Annotated[Uuid | None, told("LANE: the delivery that has to end first.")]
+    blockedBy: Annotated[Uuid | None, told("LANE: the delivery that must end first.")]
 
 
 class DeliveryExplanation(TypedDict):
-    """Why a delivery waits."""
+    """The reasons why a delivery waits."""
 
     deliveryId: Uuid
     status: Word[DeliveryStatus]
     waits: Annotated[
         list[DeliveryWait],
-        told("Every gate that it has not passed. Empty: it is in flight, has ended or goes next."),
+        told("Every gate that it has not passed. Empty: it is in flight, has ended, or is next."),
     ]
-    lane: Annotated[DeliveryLane | None, told("Null where its destination has no lanes.")]
+    lane: Annotated[DeliveryLane | None, told("Null if its destination has no lanes.")]
     position: Annotated[
         int | None,
         told(
-            "How many waiting deliveries go before it in its lane, or else in its class. Null if it "
-            "waits for its schedule only, does not wait, or is behind 5,000 others.",
+            "How many waiting deliveries go before it in its lane, or else in its class."
+            " Null if it waits only for its schedule, does not wait, or is behind 5,000"
+            " others.",
             ge=0,
         ),
     ]
@@ -255,14 +271,14 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Counts(TypedDict):
-    """What an environment holds now."""
+    """The numbers of an environment's present objects."""
 
     at: Timestamp
     pending: Annotated[int, told("Deliveries that wait now, RETRYING ones too.", ge=0)]
     inFlight: Annotated[int, told("Deliveries that are sent and not yet recorded.", ge=0)]
     retrying: Annotated[int, told("Deliveries that wait for their next attempt.", ge=0)]
     inDlq: Annotated[int, told("Deliveries in the dead-letter queue.", ge=0)]
-    atLeast: Annotated[bool, told("There may be more in `retrying` or `inDlq` than were counted.")]
+    atLeast: Annotated[bool, told("There can be more in `retrying` or `inDlq` than were counted.")]
     openCircuits: Annotated[
         int, told("Destinations whose circuit is not CLOSED and that have work or an actor.", ge=0)
     ]
@@ -280,13 +296,13 @@ class OutcomeCounts(TypedDict):
 
 
 class HourCounts(OutcomeCounts):
-    """What was counted within an hour (UTC) that begins at `at`."""
+    """The counters of the hour (UTC) that begins at `at`."""
 
     at: Timestamp
 
 
 class DestinationCounts(OutcomeCounts):
-    """What one destination counted."""
+    """The counters of one destination."""
 
     destinationId: Uuid
 
@@ -302,13 +318,13 @@ class EnvironmentAnalytics(CountedPeriod):
 
 
 class DestinationSummary(TypedDict):
-    """A destination, how it does, and its last 24 hours."""
+    """A destination, its health, and its last 24 hours."""
 
     destination: Destination
     health: DestinationHealth
-    totals: Annotated[OutcomeCounts, told("Of the 24 hours of `series`.")]
+    totals: Annotated[OutcomeCounts, told("The sums of the 24 hours in `series`.")]
     series: Annotated[
         list[HourCounts], told("24 hours, oldest first; the last one is not over yet.")
     ]
     inDlq: Annotated[int, told("Deliveries in the dead-letter queue, counted up to 1,000.", ge=0)]
-    atLeast: Annotated[bool, told("There may be more in `inDlq` than were counted.")]
+    atLeast: Annotated[bool, told("There can be more in `inDlq` than were counted.")]

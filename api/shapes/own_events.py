@@ -1,4 +1,4 @@
-"""The payloads of the service's own events, by type: what receivers get as `data`."""
+"""The payloads of the service's own events, by type: the `data` that receivers get."""
 
 from typing import Literal
 
@@ -16,8 +16,8 @@ class DestinationDisabled(Document):
     destination_id: Uuid
     destination_name: str | None
     reason: Literal["GONE", "FAILING", "CALLER"] = Field(
-        description="GONE: it answered 410. FAILING: it failed for `disableAfterSeconds`. "
-        "CALLER: somebody asked for it."
+        description="GONE: it answered 410. FAILING: it failed for `disableAfterSeconds`. CALLER: a"
+        " caller disabled it."
     )
     disabled_at: Timestamp
 
@@ -41,7 +41,7 @@ class DestinationCircuitClosed(Document):
 
 
 class DestinationFailing(Document):
-    """Ten attempts failed in a row, or nothing was delivered for an hour while something waits."""
+    """Ten attempts failed in a row, or deliveries waited for an hour without a success."""
 
     destination_id: Uuid
     destination_name: str | None
@@ -88,7 +88,7 @@ class DestinationDeadLetters(Document):
 
 
 class ReplayFinished(Document):
-    """A job has ended: a replay, or one that cancelled or retried what waits."""
+    """A job has ended: a replay, or a job that cancelled or retried waiting deliveries."""
 
     replay_job_id: Uuid
     kind: Literal["REPLAY", "CANCEL", "RETRY"]

@@ -1,4 +1,4 @@
-"""Shapes of answers on sending again: the dead-letter queue, and replay jobs."""
+"""Shapes of answers on the dead-letter queue and on replay jobs."""
 
 from typing import Annotated
 
@@ -16,15 +16,18 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class _Counts(TypedDict):
-    total: Annotated[Count, told("Selected; while PENDING, counted so far.")]
+    total: Annotated[Count, told("Selected deliveries; while PENDING, those counted so far.")]
     enqueued: Annotated[
-        Count, told("Made into new deliveries; by their kind, cancelled, or made due or attempted.")
+        Count,
+        told(
+            "Replays: made into new deliveries. Other kinds: cancelled, or made due or attempted."
+        ),
     ]
     skipped: Annotated[
         Count,
         told(
-            "Cannot be replayed: the event is gone, or the destination was archived. By their kind: have "
-            "ended before they were cancelled, or were cancelled before they were retried."
+            "Replays: the event is gone, or the destination was archived. Other kinds:"
+            " ended before they were cancelled, or cancelled before they were retried."
         ),
     ]
     delivered: Annotated[Count, told("Of the new deliveries.")]
@@ -32,7 +35,7 @@ class _Counts(TypedDict):
 
 
 class ReplayJob(Named, SelectionDocument, _Counts):
-    """A replay job: what it selects, and how far it is."""
+    """A replay job: its selection and its progress."""
 
     status: Word[ReplayStatus]
     createdAt: Timestamp
@@ -42,7 +45,7 @@ class ReplayJob(Named, SelectionDocument, _Counts):
 
 
 class ReplayShare(TypedDict):
-    """What one destination has of a job."""
+    """One destination's part of a job."""
 
     destinationId: Uuid
     total: Count
@@ -51,32 +54,30 @@ class ReplayShare(TypedDict):
 
 
 class ReplayJobDetail(ReplayJob):
-    """A replay job with the destinations that have most of it, at most 100."""
+    """A replay job with the destinations that have the most deliveries of it, at most 100."""
 
     destinations: list[ReplayShare]
     samples: Annotated[
         list[SentRequest] | None,
-        told(
-            "Of a dry run that replays and is COMPLETED: up to three requests as they would be sent."
-        ),
+        told("For a COMPLETED dry run of a replay: up to three requests as they would be sent."),
     ]
 
 
 class ReplayProgress(_Counts):
-    """How far a replay job is."""
+    """The progress of a replay job."""
 
     id: Uuid
     status: Word[ReplayStatus]
     remaining: Count
     percent: Annotated[float, Field(ge=0, le=100)]
-    perSecond: Annotated[float | None, told("Deliveries that come to their end, lately.")]
+    perSecond: Annotated[float | None, told("Deliveries that end per second, lately.")]
     startedAt: Timestamp | None
     finishedAt: Timestamp | None
-    etaSeconds: Annotated[Count | None, told("Null where it cannot be said.")]
+    etaSeconds: Annotated[Count | None, told("Null if it cannot be estimated.")]
 
 
 class DlqEntry(DeliveryItem):
-    """A delivery that died, and why."""
+    """A dead letter, and its cause."""
 
     deliveryId: Annotated[Uuid, told("The same as `id`.")]
     deadLetteredAt: Timestamp
@@ -84,16 +85,16 @@ class DlqEntry(DeliveryItem):
 
 
 class DlqGroup(TypedDict):
-    """Entries of the dead-letter queue that died of the same."""
+    """Entries of the dead-letter queue with the same cause."""
 
-    signature: Annotated[str, told("What the retry and the discard in bulk take.")]
+    signature: Annotated[str, told("The argument `signature` of retry and discard in bulk.")]
     destinationId: Uuid
     errorCategory: Word[ErrorCategory] | None
     responseStatus: int | None
     lastError: Annotated[str | None, told("Of the latest entry. " + UNSEEN)]
     eventTypes: Annotated[list[str], told("At most ten.")]
     count: Count
-    atLeast: Annotated[bool, told("There may be more than were counted.")]
+    atLeast: Annotated[bool, told("There can be more than were counted.")]
     firstAt: Annotated[Timestamp, told("The first death.")]
     lastAt: Timestamp
     sampleId: Annotated[Uuid, told("The latest entry.")]
@@ -102,7 +103,8 @@ class DlqGroup(TypedDict):
 DlqEntryOrNull = TypeAliasType(
     "DlqEntryOrNull",
     Annotated[
-        DlqEntry | None, told("An entry, null for a delivery that is not in the dead-letter queue.")
+        DlqEntry | None,
+        told("The entry; null for a delivery that is not in the dead-letter queue."),
     ],
 )
 
@@ -116,21 +118,22 @@ class Requeued(TypedDict):
 class BulkAnswer(TypedDict):
     """The common part of the answers to requests in bulk."""
 
-    matched: Annotated[Count, told("In the queue, and what the filter selects.")]
+    matched: Annotated[Count, told("Deliveries in the queue that the filter selects.")]
     remaining: Annotated[
-        Count, told("Left for the next request. Above some millions it is at least so many.")
+        Count,
+        told("Deliveries left for the next request. Above some millions this is a lower bound."),
     ]
     dryRun: bool
 
 
 class BulkRetry(BulkAnswer):
-    """What a retry in bulk did. What is neither retried nor remaining has left the queue meanwhile, or
-    its event is gone."""
+    """The result of a retry in bulk. A delivery that is neither retried nor remaining has left the
+    queue meanwhile, or its event is gone."""
 
     retried: Count
 
 
 class BulkDiscard(BulkAnswer):
-    """What a discard in bulk did."""
+    """The result of a discard in bulk."""
 
     discarded: Count

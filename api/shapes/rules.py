@@ -14,7 +14,7 @@ from engine.routing.preview import Reason
 
 
 class FilterErrors(TypedDict):
-    """How often a rule's filter gave neither true nor false since it was written; such an event does not
+    """How often a rule's filter could not be evaluated since it was written; such an event does not
     match."""
 
     count: int
@@ -25,13 +25,13 @@ class FilterErrors(TypedDict):
 class RoutingRule(Named, RuleDocument):
     """A routing rule."""
 
-    filterErrors: Annotated[FilterErrors | None, told("Null where there were none.")]
+    filterErrors: Annotated[FilterErrors | None, told("Null if there were none.")]
     createdAt: Timestamp
     updatedAt: Timestamp
 
 
 class PreviewRefusal(TypedDict):
-    """Why the event would not be accepted: the active schema of its type refuses it."""
+    """The reason why the event would be refused: the active schema of its type rejects it."""
 
     code: str
     message: str
@@ -45,7 +45,7 @@ class PreviewDestination(TypedDict):
     name: str
     status: Annotated[Literal["ACTIVE", "DISABLED"], told("DISABLED holds its deliveries.")]
     priority: Word[Priority]
-    ruleId: Annotated[Uuid | None, told("By which rule; null: by the one that is tried.")]
+    ruleId: Annotated[Uuid | None, told("The rule that selects it; null: the rule to be tried.")]
 
 
 class FilterMember(TypedDict):
@@ -54,28 +54,28 @@ class FilterMember(TypedDict):
     path: Annotated[str, told("Such as `event.payload.total`.")]
     value: Annotated[
         str | None,
-        told("As JSON, cut off after 200 characters. Null: the event has no such member."),
+        told("Its JSON, cut off after 200 characters. Null: the event has no such member."),
     ]
 
 
 class PreviewRule(TypedDict):
-    """What one rule says of the event."""
+    """One rule's judgement of the event."""
 
-    ruleId: Annotated[Uuid | None, told("Null for the rule that is tried.")]
+    ruleId: Annotated[Uuid | None, told("Null for the rule to be tried.")]
     name: str
     destinationId: Uuid | None
     destinationStatus: Word[DestinationStatus] | None
     enabled: bool
-    pattern: Annotated[str | None, told("Of `eventTypes`, the first that names the type.")]
+    pattern: Annotated[str | None, told("The first of `eventTypes` that matches the type.")]
     customerMatches: Annotated[
-        bool, told("Whether the destination is the customer's, or tied to none.")
+        bool, told("Whether the destination is the event's customer's, or tied to no customer.")
     ]
     filter: str | None
-    filterValue: Annotated[bool | None, told("Null without a filter, or where it failed.")]
+    filterValue: Annotated[bool | None, told("Null without a filter, or if it failed.")]
     filterError: str | None
     filterRead: Annotated[
         list[FilterMember] | None,
-        told("What the filter names of the event, 8 members at the most. " + UNSEEN),
+        told("The values that the filter reads from the event, 8 members at most." + UNSEEN),
     ]
     priority: Word[Priority]
     matches: bool
@@ -83,7 +83,7 @@ class PreviewRule(TypedDict):
 
 
 class ExplainedRule(PreviewRule):
-    """What one rule says of an event that was accepted, by its present version."""
+    """One rule's judgement of an accepted event, by its present version."""
 
     changedSince: Annotated[bool, told("The rule was made or changed after the event.")]
     deliveryId: Annotated[
@@ -92,7 +92,7 @@ class ExplainedRule(PreviewRule):
 
 
 class RecordedDelivery(TypedDict):
-    """A delivery that an event had from the first."""
+    """A delivery made when the event was accepted."""
 
     deliveryId: Uuid
     destinationId: Uuid
@@ -100,7 +100,7 @@ class RecordedDelivery(TypedDict):
 
 
 class RulePreview(TypedDict):
-    """What would become of an event."""
+    """The result of the rules for an event."""
 
     eventType: str
     customerExternalId: str | None
@@ -108,7 +108,7 @@ class RulePreview(TypedDict):
     refusal: PreviewRefusal | None
     destinations: list[PreviewDestination]
     rules: Annotated[
-        list[PreviewRule], told("The rules that name the type, and the one that is tried.")
+        list[PreviewRule], told("The rules that name the type, and the rule to be tried.")
     ]
     otherRules: Annotated[int, told("Rules that name other types only.")]
     omittedRules: Annotated[
@@ -117,23 +117,24 @@ class RulePreview(TypedDict):
 
 
 class EventExplanation(TypedDict):
-    """Who got an event and why: the rules of now, and what was recorded."""
+    """The receivers of an event and the reasons: the present rules, and the recorded deliveries."""
 
     eventId: Uuid
     eventType: str
     customerExternalId: str | None
-    accepted: Annotated[bool, told("Whether the schema of now accepts it.")]
+    accepted: Annotated[bool, told("Whether the present schema accepts it.")]
     refusal: PreviewRefusal | None
     destinations: Annotated[
-        list[PreviewDestination], told("Those that it would go to by the rules of now.")
+        list[PreviewDestination], told("The destinations of the event by the present rules.")
     ]
     rules: Annotated[list[ExplainedRule], told("The rules that name its type.")]
     otherRules: Annotated[int, told("Rules that name other types only.")]
     omittedRules: Annotated[int, told("Rules that are not listed: beyond 1,000, or 1 MiB.")]
     recorded: Annotated[
-        list[RecordedDelivery], told("The deliveries that it had from the first, at most 1,000.")
+        list[RecordedDelivery],
+        told("The deliveries made when the event was accepted, at most 1,000."),
     ]
-    atLeast: Annotated[bool, told("There may be more in `recorded` than are listed.")]
+    atLeast: Annotated[bool, told("There can be more in `recorded` than are listed.")]
 
 
 RULE_EXAMPLE: dict[str, Any] = {

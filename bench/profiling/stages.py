@@ -31,15 +31,15 @@ ABOUT: Mapping[Stage, str] = {
     "route": "rules, filters, and the deliveries that they make",
     "commit": "groups of events, their statement's arguments, and telling the actors",
     "actors": "mailboxes, turns, and the core that decides",
-    "make": "what a receiver is sent where that is not the event: transforms, templates, files",
+    "make": "requests that are not the event itself: transforms, templates, files",
     "sign": "signatures",
     "send": "connections to receivers, requests, and judging the answers",
     "settle": "groups of outcomes, and their statement's arguments",
-    "driver": "asyncpg and trio-asyncio, where nobody of ours called them: answers that come in",
-    "control": "the control plane, upkeep, and what runs beside the events",
+    "driver": "asyncpg and trio-asyncio without a caller of ours: arriving answers",
+    "control": "the control plane, upkeep, and other work beside the events",
     "loop": "trio's scheduler, the reactor, timers",
     "threads": "threads other than the main one",
-    "measuring": "what a profile itself takes",
+    "measuring": "the profile itself",
 }
 SYSTEM_CALLS = "system calls"  # of all stages: with a name of where behind it
 DATABASE = "PostgreSQL"  # processes of the database, with their part behind it

@@ -18,8 +18,9 @@ PROOF = "manifest.hmac"
 _PURPOSE = b"angarium backup manifest"
 _LINE = re.compile(rb"([0-9a-f]{16}) ([0-9a-f]{64})\n")
 RISK = (
-    "Whoever could write to it can have programs run as the database's account, and events delivered:"
-    " restore it with --unauthenticated only where nobody else can have changed it"
+    "An attacker who could write to it can have programs run as the database's account,"
+    " and events delivered: restore it with --unauthenticated only if nobody else can"
+    " have changed it"
 )
 
 

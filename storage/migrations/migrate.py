@@ -181,7 +181,7 @@ async def _apply(connection: Connection, migration: Migration) -> None:
 def _untouched(migration: Migration) -> str:
     """Say where a failure leaves the database."""
     if migration.statements is not None:
-        return "What it has done so far disturbs no version, and is gone over again."
+        return "Its finished part disturbs no version, and the next start repeats it."
     return (
         f"Nothing of it was kept: the version that knows the migrations before {migration.number:04}"
         " starts on this database as before."

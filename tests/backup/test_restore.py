@@ -119,7 +119,7 @@ TAMPERING: dict[str, tuple[Callable[[Path], None], str]] = {
     "manifest gone": (lambda copy: (copy / MANIFEST).unlink(), "never finished"),
     "way out": (
         lambda copy: with_sums(copy, f"{'0' * 64}  files/../../../etc/passwd\n"),
-        "names what no backup has",
+        "has a line that no backup has",
     ),
     "other format": (lambda copy: with_manifest(copy, format=2), "of format 2"),
     "other PostgreSQL": (lambda copy: with_manifest(copy, postgres="17"), "PostgreSQL 17"),

@@ -114,7 +114,7 @@ def test_a_file_that_is_no_toml_or_whose_tiny_sizes_are_no_sizes_is_refused(tmp_
     with pytest.raises(ValueError, match=r"a_test\.toml: "):
         read(file)
     file.write_text("[tiny]\nevents = 3")
-    with pytest.raises(ValueError, match="tiny has events, which sizes has not"):
+    with pytest.raises(ValueError, match="tiny has events, which sizes lacks"):
         read(file)
 
 

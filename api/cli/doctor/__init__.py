@@ -24,7 +24,7 @@ MARKS = {
 }
 
 # As a unit's variables are not those of the shell beside it.
-VALID = "valid: those of these flags and this environment, which a server's may differ from"
+VALID = "valid: the flags and environment of this command. A running server can have others"
 
 HELP = """Say what is wrong with a setup, and what to do about it. It changes nothing.
 
@@ -36,7 +36,7 @@ Exit codes: 0 nothing is in the way of a server (there may be warnings); 1 somet
 """
 
 
-@click.command("doctor", help=HELP, short_help="Say what is wrong with a setup.")
+@click.command("doctor", help=HELP, short_help="Find the faults of a setup.")
 @output_option
 @settings_flags()
 def command(output: str, **flags: Any) -> None:

@@ -182,7 +182,7 @@ def check_clock(now: float | None = None) -> Finding:
         return failure(
             "clock",
             f"it shows {time.strftime('%Y-%m-%d', time.gmtime(now))}, which is past",
-            "set it, and keep it set by NTP: receivers refuse what is signed at a wrong time",
+            "set it, and keep it set by NTP: receivers refuse signatures with a wrong time",
         )
     return ok("clock", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now)))
 
@@ -208,7 +208,7 @@ def check_workers() -> Finding:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         message = f"no process for scripts can be started: {error}"
-        return warning("scripts", message, "see to it that this account may start processes")
+        return warning("scripts", message, "allow this account to start processes")
     if not 0 <= done.returncode <= seal.NO_NEW_PRIVILEGES | seal.FILTERED:
         cause = done.stdout.decode("utf-8", "replace") or f"exit code {done.returncode}"
         return warning(

@@ -24,8 +24,9 @@ def config_options(command: Command) -> Command:
         (
             click.option(
                 "--config", "literal", type=PAIR, multiple=True, metavar="NAME=VALUE",
-                help="A field of the template's configuration; may be repeated, for a list also with the "
-                "same name. Others on this machine see a command line: secrets better by the next two.",
+                help="Set a field of the template's configuration; may be repeated, and a list"
+                    " takes the same name again. Other users of this machine can see a command"
+                    " line: give secrets by the next two flags.",
             ),
             click.option(
                 "--config-file", "from_files", type=PAIR, multiple=True, metavar="NAME=FILE",

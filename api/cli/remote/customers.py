@@ -13,7 +13,11 @@ from api.cli.suggestions import CommandGroup
 _COUNT = click.IntRange(min=0)
 
 
-@click.group("customers", help="End-customers: their quotas, and what they have.", cls=CommandGroup)
+@click.group(
+    "customers",
+    help="End-customers: their quotas, and the numbers of their objects.",
+    cls=CommandGroup,
+)
 def command() -> None:
     """Group the commands on customers."""
 
@@ -24,7 +28,7 @@ add_plain(command, PLAIN)
 @command.command("set")
 @click.argument("customer", metavar="EXTERNAL_ID")
 @click.option("--name", metavar="TEXT", help="What people call it.")
-@click.option("--destinations", type=_COUNT, help="How many it may have.")
+@click.option("--destinations", type=_COUNT, help="The most destinations of the customer.")
 @click.option("--rules", type=_COUNT, help="Routing rules of its destinations.")
 @click.option("--transforms", type=_COUNT, help="Transform scripts of its destinations.")
 @click.option(
@@ -32,10 +36,14 @@ add_plain(command, PLAIN)
 )
 @click.option(
     "--allow", "allowed", multiple=True, metavar="ABILITY",
-    help="Let its sessions do it, whatever `customerMay` of the workspace says; may be repeated.",
+    help="Allow this to its sessions, whatever `customerMay` of the workspace is; may be repeated.",
 )  # fmt: skip
 @click.option(
-    "--deny", "denied", multiple=True, metavar="ABILITY", help="Do not let them; may be repeated."
+    "--deny",
+    "denied",
+    multiple=True,
+    metavar="ABILITY",
+    help="Forbid this to its sessions; may be repeated.",
 )
 @over_http
 def set_(session: Session, customer: str, **given: Any) -> None:

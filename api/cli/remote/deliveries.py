@@ -54,7 +54,7 @@ def _bulk(decorated: Any) -> Any:
         click.option("--yes", "-y", is_flag=True, help="Do not ask."),
         click.option("--dry-run", is_flag=True, help="Only say how many."),
         wait_option,
-        click.option("--limit", type=click.IntRange(1), metavar="N", help="No more than so many."),
+        click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many deliveries."),
         click.option(
             "--status", type=click.Choice(WAITING, case_sensitive=False), help="[both]"
         ),

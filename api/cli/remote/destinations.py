@@ -42,7 +42,9 @@ the_id = click.argument("destination_id", metavar="ID")
 
 
 @click.group(
-    "destinations", help="Receivers: make them, change them, and see how they do.", cls=CommandGroup
+    "destinations",
+    help="Receivers: make them, change them, and see their health.",
+    cls=CommandGroup,
 )
 def command() -> None:
     """Group the commands on destinations."""
@@ -55,12 +57,14 @@ add_plain(command, [plain for plain in PLAIN if plain.name != "list"])
 @command.command("create")
 @click.argument("name")
 @click.argument("address", metavar="[URL]", required=False)
-@click.option("--template", metavar="ID", help="Of `angarium templates list`; instead of a URL.")
+@click.option(
+    "--template", metavar="ID", help="A template of `angarium templates list`, instead of a URL."
+)
 @config_options
-@click.option("--customer", metavar="EXTERNAL_ID", help="Tie it to this end-customer's events.")
+@click.option("--customer", metavar="EXTERNAL_ID", help="Only send events of this end-customer.")
 @click.option(
     "--algorithm", type=click.Choice(SIGNING_ALGORITHM, case_sensitive=False),
-    help="How it is signed. [HMAC_SHA256]",
+    help="The signature scheme. [HMAC_SHA256]",
 )  # fmt: skip
 @destination_options
 @secret_option
@@ -94,13 +98,13 @@ def create(session: Session, secret_file: Path | None, template: str | None, **g
 @click.option(
     "--remove-config", "removed_config", multiple=True, metavar="NAME", help="May be repeated."
 )
-@click.option("--no-rate-limit", is_flag=True, help="Send as fast as it goes.")
+@click.option("--no-rate-limit", is_flag=True, help="Send without a rate limit.")
 @click.option("--no-authentication", is_flag=True, help="Send without one.")
 @click.option("--no-disable-after", is_flag=True, help="Never disable it for failing.")
 @click.option("--rotate-secret", is_flag=True, help="Make a new secret.")
 @click.option(
     "--grace-seconds", type=click.IntRange(0, 604_800),
-    help="How long the former secret signs as well. [86400]",
+    help="How long the former secret still signs. [86400]",
 )  # fmt: skip
 @destination_options
 @secret_option

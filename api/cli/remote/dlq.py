@@ -16,9 +16,7 @@ from api.cli.suggestions import CommandGroup
 MOST = 10_000  # of one request
 
 
-@click.group(
-    "dlq", help="Deliveries that died: look at them, retry them, discard them.", cls=CommandGroup
-)
+@click.group("dlq", help="Dead letters: look at them, retry them, discard them.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on the dead-letter queue."""
 
@@ -59,9 +57,11 @@ def _bulk(decorated: Any) -> Any:
             "--rate",
             type=click.FloatRange(0, min_open=True),
             metavar="PER_SECOND",
-            help="No more than so many a second.",
+            help="At most so many deliveries a second.",
         ),
-        click.option("--limit", type=click.IntRange(1), metavar="N", help="No more than so many."),
+        click.option(
+            "--limit", type=click.IntRange(1), metavar="N", help="At most so many deliveries."
+        ),
         click.option("--yes", "-y", is_flag=True, help="Do not ask."),
         click.option("--dry-run", is_flag=True, help="Only say how many."),
     ):

@@ -28,7 +28,8 @@ data_option = click.option(
 )  # fmt: skip
 secret_option = click.option(
     "--secret-file", type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the signing secret there, for its owner's eyes only, instead of showing it.",
+    help="Write the signing secret to this file, readable by its owner only, instead of"
+        " showing it.",
 )  # fmt: skip
 
 
@@ -51,15 +52,16 @@ def destination_options(command: Command) -> Command:
             ),
             click.option(
                 "--disable-after", type=click.IntRange(min=1), metavar="SECONDS",
-                help="Disable it when it has failed for so long.",
+                help="Disable it after it has failed for so long.",
             ),
             click.option(
                 "--concurrency", type=CONCURRENCY, metavar="NUMBER|auto",
-                help="Requests in flight at once; auto: as many as its answers bear.",
+                help="Requests in flight at once; auto: adapt to the receiver.",
             ),
             click.option(
                 "--ordering", type=click.Choice(ORDERING, case_sensitive=False),
-                help="What first-in first-out holds for: nothing, one key, the destination.",
+                help="The scope of first-in first-out order: none, a key of the event, or the"
+                    " destination.",
             ),
             click.option("--timeout-ms", type=click.IntRange(100, 60_000), help="Of an attempt."),
             click.option(
@@ -71,7 +73,7 @@ def destination_options(command: Command) -> Command:
                 help='Waits after failed attempts: 5,300,1800. "" for no retries.',
             ),
             click.option(
-                "--dry-run/--no-dry-run", default=None, help="Route and record, but send nothing."
+                "--dry-run/--no-dry-run", default=None, help="Route and record events, but send nothing."
             ),
             data_option,
         )

@@ -12,7 +12,7 @@ from api.cli.remote.session import Session, over_http
 from api.cli.suggestions import CommandGroup
 
 
-@click.group("events", help="Send events, and look up what was accepted.", cls=CommandGroup)
+@click.group("events", help="Send events, and look up accepted events.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on events."""
 
@@ -28,9 +28,9 @@ add_plain(command, PLAIN)
     metavar="JSON",
     help=f"The payload ({JSON_HELP}), kept byte for byte. [{{}}]",
 )
-@click.option("--customer", metavar="EXTERNAL_ID", help="The end-customer whom it concerns.")
+@click.option("--customer", metavar="EXTERNAL_ID", help="The end-customer of the event.")
 @click.option(
-    "--idempotency-key", metavar="KEY", help="The same key is the same event. [a new one]"
+    "--idempotency-key", metavar="KEY", help="Events with the same key count as one. [a new key]"
 )
 @click.option("--source", metavar="TEXT")
 @click.option("--correlation-id", metavar="TEXT")

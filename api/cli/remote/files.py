@@ -37,9 +37,9 @@ add_plain(command, PLAIN)
 @click.option(
     "--content-type",
     metavar="TYPE",
-    help="Such as application/pdf. [of a file by its name; of a URL what its server says]",
+    help="Such as application/pdf. [for a file, by its name; for a URL, by its server]",
 )
-@click.option("--file-type", metavar="TEXT", help="What it is to you, such as invoice.")
+@click.option("--file-type", metavar="TEXT", help="Your own type of file, such as invoice.")
 @click.option("--type", "event_type", metavar="EVENT_TYPE", help="[file.received]")
 @click.option("--customer", "customer_external_id", metavar="ID", help="customerExternalId")
 @click.option("--metadata", type=JSON, metavar="JSON")

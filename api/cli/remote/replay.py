@@ -115,7 +115,7 @@ add_plain(command, PLAIN)
 )  # fmt: skip
 @click.option(
     "--missing", is_flag=True,
-    help="Events that the destination has no delivery of, by its rules of now.",
+    help="Send events for which the destination has no delivery, by its present rules.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only count.")
 @wait_option

@@ -14,7 +14,7 @@ from api.cli.suggestions import CommandGroup
 the_id = click.argument("rule_id", metavar="ID")
 
 
-@click.group("rules", help="Routing rules: which events go where.", cls=CommandGroup)
+@click.group("rules", help="Routing rules: the destinations of events.", cls=CommandGroup)
 def command() -> None:
     """Group the commands on rules."""
 
@@ -26,7 +26,7 @@ add_plain(command, PLAIN)
 @click.argument("name")
 @click.argument("destination", metavar="DESTINATION_ID")
 @click.argument("types", metavar="EVENT_TYPE...", nargs=-1)
-@click.option("--enabled/--disabled", default=None, help="Whether it matches now. [enabled]")
+@click.option("--enabled/--disabled", default=None, help="Whether the rule is active. [enabled]")
 @rule_options
 @over_http
 def create(session: Session, **given: Any) -> None:
@@ -58,7 +58,9 @@ def update(session: Session, rule_id: str, **given: Any) -> None:
 
 @command.command("preview")
 @click.argument("event", type=JSON, metavar="JSON")
-@click.option("--rule", type=JSON, metavar="JSON", help="A rule that does not exist yet, to try.")
+@click.option(
+    "--rule", type=JSON, metavar="JSON", help="Also try this rule, which does not exist yet."
+)
 @over_http
 def preview(session: Session, event: Any, rule: Any) -> None:
     """Say which destinations an event would reach, and why. Nothing is sent."""

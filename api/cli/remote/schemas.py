@@ -24,7 +24,7 @@ add_plain(command, PLAIN)
 @click.argument("schema", type=JSON, metavar="JSON")
 @click.option("--description", metavar="TEXT")
 @click.option("--example", type=JSON, metavar="JSON", help="A payload, which must conform.")
-@click.option("--activate", is_flag=True, help="Hold events to it at once.")
+@click.option("--activate", is_flag=True, help="Check events against it at once.")
 @over_http
 def create(
     session: Session,
@@ -47,9 +47,11 @@ create.help = f"{create.help}\n\nJSON is the schema ({JSON_HELP})."
 
 @command.command("infer")
 @click.argument("event_type")
-@click.option("--sample", type=click.IntRange(1, 1_000), help="How many recent events. [100]")
+@click.option(
+    "--sample", type=click.IntRange(1, 1_000), help="The number of recent events to read. [100]"
+)
 @click.option("--from", "since", type=INSTANT, metavar="INSTANT", help="Only events since then.")
-@click.option("--create", is_flag=True, help="Make a draft of it.")
+@click.option("--create", is_flag=True, help="Make a draft of the schema.")
 @over_http
 def infer(session: Session, event_type: str, sample: int | None, since: Any, create: bool) -> None:
     """Make a schema that recent events of a type conform to."""

@@ -18,10 +18,10 @@ COLUMNS = (Column("TOPIC", "topic"), Column("DATA", "data"))
 AWAY_S = 5.0  # between two beginnings, while the server is away
 
 
-@click.command("stream", short_help="What happens, as it happens: lines of JSON.")
+@click.command("stream", short_help="Show live updates as lines of JSON.")
 @click.option(
     "--topic", "topics", type=click.Choice(TOPICS), multiple=True,
-    help="May be repeated. [all that the key may see]",
+    help="May be repeated. [all topics that the key can see]",
 )  # fmt: skip
 @click.option("--destination", "destination_id", metavar="ID", help="What concerns this one.")
 @click.option("--customer", metavar="EXTERNAL_ID", help="What concerns this customer.")

@@ -18,7 +18,7 @@ MOST = 500  # destinations that are read: five requests, and more than anybody s
 WAIT_MS = 100  # for a key; then it may be time to look again
 
 
-@click.command("top", short_help="Destinations live, the ones in trouble first.")
+@click.command("top", short_help="Watch destinations live, those in trouble first.")
 @click.option("--sort", type=click.Choice(SORTS), default="trouble", help="[trouble]")
 @click.option(
     "--interval", type=click.FloatRange(0.5, 3600), default=EVERY_S, metavar="SECONDS",

@@ -19,7 +19,7 @@ the_id = click.argument("script_id", metavar="ID")
 
 @click.group(
     "transforms",
-    help="Transform scripts (JavaScript): what destinations are sent.",
+    help="Transform scripts (JavaScript), which change what destinations are sent.",
     cls=CommandGroup,
 )
 def command() -> None:
@@ -46,8 +46,8 @@ def get(session: Session, script_id: str, source: bool) -> None:
 @command.command("create")
 @click.argument("destination", metavar="DESTINATION_ID")
 @click.argument("file", metavar="FILE")
-@click.option("--name", metavar="NAME", help="What it is called. [FILE's name]")
-@click.option("--publish", is_flag=True, help="Use it from now on.")
+@click.option("--name", metavar="NAME", help="The name of the script. [FILE's name]")
+@click.option("--publish", is_flag=True, help="Publish it at once.")
 @over_http
 def create(session: Session, destination: str, file: str, name: str | None, publish: bool) -> None:
     """Make the next version of a destination's script of a FILE (- for standard input), as a DRAFT."""

@@ -22,7 +22,7 @@ EXAMPLE: dict[str, Any] = {"example": True}
     "--data", type=RAW_JSON, metavar="JSON",
     help=f"The payload ({JSON_HELP}). [the example of the active schema]",
 )  # fmt: skip
-@click.option("--customer", metavar="EXTERNAL_ID", help="The end-customer whom it concerns.")
+@click.option("--customer", metavar="EXTERNAL_ID", help="The end-customer of the event.")
 @over_http
 def command(session: Session, event_type: str, data: bytes | None, customer: str | None) -> None:
     """Send an event of EVENT_TYPE with an example as its payload.

@@ -15,7 +15,7 @@ from api.cli.suggestions import CommandGroup
 
 
 @click.group(
-    "workspace",
+    "The key's workspace: customers' portals, and customers' permissions.",
     help="The key's workspace: customers' portals, and what customers may do.",
     cls=CommandGroup,
 )
@@ -26,15 +26,17 @@ def command() -> None:
 add_plain(command, PLAIN)
 
 
-@command.command("set")
+@command.command("The name at the top of portals.")
 @click.option("--brand", metavar="NAME", help="What portals are headed with.")
 @click.option("--logo-url", metavar="URL", help="https only.")
 @click.option(
     "--color", "colors", type=PAIR, multiple=True, metavar="NAME=#RRGGBB",
     help="Of primary, accent, background and text; may be repeated.",
 )  # fmt: skip
-@click.option("--locale", metavar="TAG", help="Such as en, de-CH, zh-Hant-TW.")
-@click.option("--support-url", metavar="URL", help="Where customers find help; https only.")
+@click.option("--locale", metavar="TAG", help="An address where customers find help; https only.")
+@click.option(
+    "--support-url", metavar="URL", help="The address to which the portal leads back; https only."
+)
 @click.option("--return-url", metavar="URL", help="Where the portal leads back to; https only.")
 @click.option(
     "--origin", "origins", multiple=True, metavar="ORIGIN",

@@ -22,7 +22,9 @@ class ClearDeadLetters(ToolChange):
     action: Literal["RETRY", "DISCARD"] = Field(
         description="RETRY: deliver them again. DISCARD: give them up for good."
     )
-    signature: str | None = Field(None, description="Those of one cause, from list_dead_letters.")
+    signature: str | None = Field(
+        None, description="Only dead letters of one cause, from list_dead_letters."
+    )
     destination_id: str | None = Field(None, description="Those of one destination.")
     limit: int | None = Field(
         None, ge=1, description="At most so many, the oldest first. Retry ten before you retry all."

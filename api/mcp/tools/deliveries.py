@@ -13,10 +13,14 @@ class ListDeliveries(ToolArguments):
     """What to list."""
 
     destination_id: str | None = Field(None, description="Those of one destination.")
-    event_type: str | None = Field(None, description="Those of one event type.")
-    customer_external_id: str | None = Field(None, description="Those of one customer's events.")
+    event_type: str | None = Field(None, description="Only deliveries of this event type.")
+    customer_external_id: str | None = Field(
+        None, description="Only deliveries of this customer's events."
+    )
     status: DeliveryStatus | None = Field(None, description="Those in one state.")
-    error_category: ErrorCategory | None = Field(None, description="Those with one kind of error.")
+    error_category: ErrorCategory | None = Field(
+        None, description="Only deliveries with this kind of error."
+    )
     since: str | None = Field(None, description="Made at or after this instant, ISO 8601.")
     until: str | None = Field(None, description="Made before this instant, ISO 8601.")
     cursor: str | None = Field(None, description="The former page's nextCursor.")

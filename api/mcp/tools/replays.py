@@ -14,7 +14,7 @@ class Replay(ToolChange):
     destination_id: str = Field(description="The destination's id.")
     event_types: list[str] | None = Field(None, description="Only these event types.")
     statuses: list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None = Field(
-        None, description="Only deliveries that ended so. FAILED is the usual choice."
+        None, description="Only deliveries with this result. FAILED is the usual choice."
     )
     since: str | None = Field(None, description="Made at or after this instant, ISO 8601.")
     until: str | None = Field(None, description="Made before this instant, ISO 8601.")
@@ -83,7 +83,7 @@ TOOLS = (
     Tool(
         "cancel_replay",
         "Cancel a replay",
-        "End a replay job and withdraw what nobody has attempted.",
+        "End a replay job and cancel its deliveries that were not attempted.",
         CancelReplay,
         cancel_replay,
         destructive=True,

@@ -83,46 +83,46 @@ import type {
 /** What happened. Events come in here, one by one or in batches, and can be read afterwards. */
 export class EventsResource extends Resource {
   /**
-   * List events: one page. Also those that no rule matched. A page that had to stop says
-   * `searchedTo`. An embed session sees its customer's, and of their deliveries counts those to its
-   * customer's destinations.
+   * List events: one page. The list includes events without a matching rule. If the search stopped
+   * early, the page has `searchedTo`. An embed session sees its customer's events, and their
+   * deliveries to its customer's destinations.
    */
   list(query: { limit?: number; examine?: number; environment?: Environment; eventType?: string | string[]; customerExternalId?: string | string[]; correlationId?: string | string[]; requestId?: string | string[]; idempotencyKey?: string | string[]; undelivered?: boolean; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<EventItem>> {
     return this.call({ method: "GET", path: "/events", query }, options);
   }
 
   /**
-   * List events: all pages. Also those that no rule matched. A page that had to stop says
-   * `searchedTo`. An embed session sees its customer's, and of their deliveries counts those to its
-   * customer's destinations.
+   * List events: all pages. The list includes events without a matching rule. If the search stopped
+   * early, the page has `searchedTo`. An embed session sees its customer's events, and their
+   * deliveries to its customer's destinations.
    */
   iterate(query: { limit?: number; examine?: number; environment?: Environment; eventType?: string | string[]; customerExternalId?: string | string[]; correlationId?: string | string[]; requestId?: string | string[]; idempotencyKey?: string | string[]; undelivered?: boolean; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<EventItem> {
     return this.pages("/events", query, options);
   }
 
   /**
-   * Show an event. `payload` and `metadata` are byte for byte as they came, and so are
-   * `attachments` but for their sources: each is a file by now.
+   * Show an event. `payload` and `metadata` are byte for byte as they came. So are `attachments`,
+   * except for their sources: each is now a file.
    */
   get(eventId: string, options?: CallOptions): Promise<Event> {
     return this.call({ method: "GET", path: this.at("events", eventId) }, options);
   }
 
   /**
-   * Erase an event's content. Erases payload, metadata, attachments and files of the event, and
-   * what receivers and scripts said of its deliveries. The event, its deliveries and all counters
-   * stay: `payload` is null and `erasedAt` says since when. Waiting deliveries are cancelled and
-   * dead letters discarded first; the event is not replayed any more. 503 while an attempt is in
-   * flight: nothing is erased then. Backups keep what they have.
+   * Erase an event's content. Erases payload, metadata, attachments and files of the event, and the
+   * answers and script output of its deliveries. The event, its deliveries and all counters stay:
+   * `payload` is null and `erasedAt` is the time of erasure. Waiting deliveries are cancelled and
+   * dead letters discarded first. The event cannot be replayed any more. 503 while an attempt is in
+   * flight: nothing is erased then. Backups keep the content.
    */
   erase(eventId: string, options?: CallOptions): Promise<Event> {
     return this.call({ method: "DELETE", path: this.at("events", eventId, "payload") }, options);
   }
 
   /**
-   * Say who got an event, and why. Judges the event by the rules of now, rule by rule, with the
-   * values that filters read, and lists the deliveries that it had from the first. Where both
-   * differ, `changedSince` marks the rules that were made or changed after the event.
+   * Show the receivers of an event, and the reasons. Judges the event by the present rules, rule by
+   * rule, with the values that filters read. It also lists the deliveries made when the event was
+   * accepted. If the two differ, `changedSince` marks the rules made or changed after the event.
    */
   explain(eventId: string, options?: CallOptions): Promise<EventExplanation> {
     return this.call({ method: "GET", path: this.at("events", eventId, "explain") }, options);
@@ -142,16 +142,16 @@ export class EventsResource extends Resource {
 /** What is uploaded, or came with events, and is delivered by signed URLs. */
 export class FilesResource extends Resource {
   /**
-   * List files: one page. Those that were uploaded, and those that came with events. An embed
-   * session sees its customer's.
+   * List files: one page. Uploaded files, and files that came with events. An embed session sees
+   * its customer's files.
    */
   list(query: { limit?: number; environment?: Environment; state?: "PENDING" | "STORED" | "FAILED" | ("PENDING" | "STORED" | "FAILED")[]; purpose?: "UPLOAD" | "ATTACHMENT" | ("UPLOAD" | "ATTACHMENT")[]; customerExternalId?: string | string[]; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<FileItem>> {
     return this.call({ method: "GET", path: "/files", query }, options);
   }
 
   /**
-   * List files: all pages. Those that were uploaded, and those that came with events. An embed
-   * session sees its customer's.
+   * List files: all pages. Uploaded files, and files that came with events. An embed session sees
+   * its customer's files.
    */
   iterate(query: { limit?: number; environment?: Environment; state?: "PENDING" | "STORED" | "FAILED" | ("PENDING" | "STORED" | "FAILED")[]; purpose?: "UPLOAD" | "ATTACHMENT" | ("UPLOAD" | "ATTACHMENT")[]; customerExternalId?: string | string[]; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<FileItem> {
     return this.pages("/files", query, options);
@@ -210,14 +210,14 @@ export class DestinationsResource extends Resource {
   }
 
   /**
-   * Archive a destination. What waits for it, and what is in the DLQ, is discarded. Its record
-   * stays readable.
+   * Archive a destination. Waiting deliveries and those in the dead-letter queue are discarded. The
+   * destination's record stays readable.
    */
   archive(destinationId: string, options?: CallOptions): Promise<Success> {
     return this.call({ method: "DELETE", path: this.at("destinations", destinationId) }, options);
   }
 
-  /** Enable a destination. What was held as PENDING is sent. */
+  /** Enable a destination. Deliveries held as PENDING are sent. */
   enable(destinationId: string, options?: CallOptions): Promise<Destination> {
     return this.call({ method: "POST", path: this.at("destinations", destinationId, "enable"), body: {} }, options);
   }
@@ -228,11 +228,11 @@ export class DestinationsResource extends Resource {
   }
 
   /**
-   * List destinations with their health and their last 24 hours: one page. Archived destinations
-   * are not among them. Sorted by `trouble`, failing destinations come first, then degraded ones,
-   * disabled ones for which something waits, healthy, idle and other disabled ones; of each kind
-   * the longest queue comes first. A destination that has not recovered counts as failing, also
-   * while nothing waits for it. The order is live, at most a second old: between two pages a
+   * List destinations with their health and their last 24 hours: one page. Without archived
+   * destinations. Sorted by `trouble`, failing destinations come first, then degraded ones,
+   * disabled ones with waiting deliveries, healthy, idle and other disabled ones. Within each kind
+   * the longest queue comes first. A destination that has not recovered counts as failing, even if
+   * no delivery waits for it. The order is live, at most a second old: between two pages a
    * destination can change its place.
    */
   summariesPage(query: { limit?: number; environment?: Environment; name?: string; state?: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED" | ("HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED")[]; customerExternalId?: string | string[]; sort?: "trouble" | "pending" | "name" } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DestinationSummary>> {
@@ -240,11 +240,11 @@ export class DestinationsResource extends Resource {
   }
 
   /**
-   * List destinations with their health and their last 24 hours: all pages. Archived destinations
-   * are not among them. Sorted by `trouble`, failing destinations come first, then degraded ones,
-   * disabled ones for which something waits, healthy, idle and other disabled ones; of each kind
-   * the longest queue comes first. A destination that has not recovered counts as failing, also
-   * while nothing waits for it. The order is live, at most a second old: between two pages a
+   * List destinations with their health and their last 24 hours: all pages. Without archived
+   * destinations. Sorted by `trouble`, failing destinations come first, then degraded ones,
+   * disabled ones with waiting deliveries, healthy, idle and other disabled ones. Within each kind
+   * the longest queue comes first. A destination that has not recovered counts as failing, even if
+   * no delivery waits for it. The order is live, at most a second old: between two pages a
    * destination can change its place.
    */
   summaries(query: { limit?: number; environment?: Environment; name?: string; state?: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED" | ("HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED")[]; customerExternalId?: string | string[]; sort?: "trouble" | "pending" | "name" } = {}, options?: CallOptions): AsyncIterable<DestinationSummary> {
@@ -252,9 +252,9 @@ export class DestinationsResource extends Resource {
   }
 
   /**
-   * Lift what holds a destination. A Retry-After of its receiver ends, and an open circuit probes
-   * at once; a success closes it. Answers the destination's health, which can still show the hold
-   * for a moment. 409 where it is DISABLED or ARCHIVED.
+   * Lift the hold on a destination. A Retry-After of its receiver ends, and an open circuit probes
+   * at once; a success closes it. The answer is the destination's health, which can still show the
+   * hold for a moment. 409 if it is DISABLED or ARCHIVED.
    */
   resume(destinationId: string, options?: CallOptions): Promise<DestinationHealth> {
     return this.call({ method: "POST", path: this.at("destinations", destinationId, "resume"), body: {} }, options);
@@ -270,7 +270,7 @@ export class DestinationsResource extends Resource {
     return this.call({ method: "POST", path: this.at("destinations", destinationId, "test"), body, repeatable: false, takesMs: 75000 }, options);
   }
 
-  /** Show how a destination does. */
+  /** Show the health of a destination. */
   health(destinationId: string, options?: CallOptions): Promise<DestinationHealth> {
     return this.call({ method: "GET", path: this.at("destinations", destinationId, "health") }, options);
   }
@@ -286,18 +286,18 @@ export class DestinationsResource extends Resource {
   }
 
   /**
-   * List a destination's lanes: one page. The ordered lanes in which something waits, the one with
+   * List a destination's lanes: one page. The ordered lanes with waiting deliveries, the one with
    * the oldest head first. A destination with ordering NONE has no lanes. The destination's 5,000
-   * oldest deliveries that are not settled are examined; where there are more, `atLeast` is true.
+   * oldest unsettled deliveries are examined; if there are more, `atLeast` is true.
    */
   lanesPage(destinationId: string, query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<Lane>> {
     return this.call({ method: "GET", path: this.at("destinations", destinationId, "lanes"), query }, options);
   }
 
   /**
-   * List a destination's lanes: all pages. The ordered lanes in which something waits, the one with
+   * List a destination's lanes: all pages. The ordered lanes with waiting deliveries, the one with
    * the oldest head first. A destination with ordering NONE has no lanes. The destination's 5,000
-   * oldest deliveries that are not settled are examined; where there are more, `atLeast` is true.
+   * oldest unsettled deliveries are examined; if there are more, `atLeast` is true.
    */
   lanes(destinationId: string, query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<Lane> {
     return this.pages(this.at("destinations", destinationId, "lanes"), query, options);
@@ -340,10 +340,10 @@ export class TemplatesResource extends Resource {
   }
 
   /**
-   * Try a template on an event. What the service would be sent, with masks for secrets. Nothing is
-   * sent or kept, so scope `read` is enough. What is wrong with `config`, or keeps the event from
-   * being written as the service takes it, is told in `errors`. A destination's transform script is
-   * not run.
+   * Try a template on an event. Shows the request for the service, with masks for secrets. Nothing
+   * is sent or kept, so scope `read` is enough. `errors` lists the faults of `config`, and the
+   * reasons why the event cannot be written in the service's format. A destination's transform
+   * script is not run.
    */
   preview(templateId: string, body: PreviewDraft, options?: CallOptions): Promise<TemplatePreview> {
     return this.call({ method: "POST", path: this.at("destination-templates", templateId, "preview"), body }, options);
@@ -389,9 +389,9 @@ export class RoutingRulesResource extends Resource {
   }
 
   /**
-   * Try an event on the rules. Which destinations an example event would reach, and why: what each
-   * rule that names its type says of it. Nothing is sent or kept, so scope `read` is enough. `rule`
-   * is one that is not there yet, to be tried.
+   * Try an event on the rules. Shows the destinations that an example event would reach, and the
+   * judgement of each rule that names its type. Nothing is sent or kept, so scope `read` is enough.
+   * `rule` is a further rule to be tried.
    */
   preview(body: PreviewInput, options?: CallOptions): Promise<RulePreview> {
     return this.call({ method: "POST", path: "/routing-rules/preview", body }, options);
@@ -458,8 +458,8 @@ export class SchemasResource extends Resource {
   }
 
   /**
-   * Activate a version of an event schema. Events of its type are held to it from now on; the
-   * version that was active becomes DEPRECATED. An event that it refuses gets 400
+   * Activate a version of an event schema. From now on, events of its type must conform to it. The
+   * version that was active becomes DEPRECATED. An event that does not conform gets 400
    * `schema_violation` with the failing paths.
    */
   activate(schemaId: string, options?: CallOptions): Promise<SchemaVersion> {
@@ -467,8 +467,8 @@ export class SchemasResource extends Resource {
   }
 
   /**
-   * Deprecate the active version of an event schema. Events of its type are held to nothing from
-   * now on, until a version is activated.
+   * Deprecate the active version of an event schema. From now on, events of its type are not
+   * checked, until a version is activated.
    */
   deprecate(schemaId: string, options?: CallOptions): Promise<SchemaVersion> {
     return this.call({ method: "POST", path: this.at("schemas", schemaId, "deprecate"), body: {}, repeatable: false }, options);
@@ -479,16 +479,16 @@ export class SchemasResource extends Resource {
 export class TransformScriptsResource extends Resource {
   /**
    * Create a version of a transform script. JavaScript with `function transform(event) { return
-   * ...; }` over the outbound body. It becomes the next version of its destination, a DRAFT, and
-   * acts once it is published. At most 64 KiB (413); what does not compile is a 400 that names the
-   * line; 402 where the plan has no scripts, or all of them are there.
+   * ...; }` over the outbound body. It becomes the next version of its destination, a DRAFT, and is
+   * used once it is published. At most 64 KiB (413). A script that does not compile is a 400 that
+   * names the line. 402 if the plan has no scripts, or no further one.
    */
   create(body: TransformDraft, options?: CallOptions): Promise<TransformScript> {
     return this.call({ method: "POST", path: "/transform-scripts", body, repeatable: false }, options);
   }
 
   /**
-   * List a destination's transform scripts: one page. A page may hold fewer than `limit` and still
+   * List a destination's transform scripts: one page. A page can hold fewer than `limit` and still
    * have a `nextCursor`: sources are long.
    */
   ofDestinationPage(destinationId: string, query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<TransformScript>> {
@@ -496,7 +496,7 @@ export class TransformScriptsResource extends Resource {
   }
 
   /**
-   * List a destination's transform scripts: all pages. A page may hold fewer than `limit` and still
+   * List a destination's transform scripts: all pages. A page can hold fewer than `limit` and still
    * have a `nextCursor`: sources are long.
    */
   ofDestination(destinationId: string, query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<TransformScript> {
@@ -509,34 +509,34 @@ export class TransformScriptsResource extends Resource {
   }
 
   /**
-   * Delete a version of a transform script. One that is not PUBLISHED. The plan counts it no more;
-   * its version is not given to another.
+   * Delete a version of a transform script. The version must not be PUBLISHED. It no longer counts
+   * against the plan; its number is never used again.
    */
   delete(scriptId: string, options?: CallOptions): Promise<Success> {
     return this.call({ method: "DELETE", path: this.at("transform-scripts", scriptId), goneIsDone: true }, options);
   }
 
   /**
-   * Publish a version of a transform script. Every attempt that begins from now on uses it, retries
-   * too; the version that was PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier
-   * version. What is PUBLISHED already stays so.
+   * Publish a version of a transform script. Every attempt that begins from now on uses it,
+   * including retries. The version that was PUBLISHED becomes SUPERSEDED. To roll back, publish an
+   * earlier version. Publishing the PUBLISHED version changes nothing.
    */
   publish(scriptId: string, options?: CallOptions): Promise<TransformScript> {
     return this.call({ method: "POST", path: this.at("transform-scripts", scriptId, "publish"), body: {} }, options);
   }
 
   /**
-   * Unpublish a transform script. Attempts that begin from now on send the event's own body. A 409
-   * where this version is not the one that is PUBLISHED.
+   * Unpublish a transform script. Attempts that begin from now on send the event's own body. 409 if
+   * this version is not the PUBLISHED one.
    */
   unpublish(scriptId: string, options?: CallOptions): Promise<TransformScript> {
     return this.call({ method: "POST", path: this.at("transform-scripts", scriptId, "unpublish"), body: {}, repeatable: false }, options);
   }
 
   /**
-   * Run a version of a transform script over an event. Over `event`, an outbound body, or over that
-   * of the event `eventId`; published or not. Nothing is sent, changed or recorded. A script that
-   * fails is a 200 with `success` false.
+   * Run a version of a transform script over an event. Runs over `event`, an outbound body, or over
+   * the body of the event `eventId`, published or not. Nothing is sent, changed or recorded. A
+   * script that fails is a 200 with `success` false.
    */
   run(scriptId: string, body: TrialDraft, options?: CallOptions): Promise<TransformRun> {
     return this.call({ method: "POST", path: this.at("transform-scripts", scriptId, "run"), body }, options);
@@ -546,55 +546,54 @@ export class TransformScriptsResource extends Resource {
 /** Each event on its way to each destination, with every attempt. */
 export class DeliveriesResource extends Resource {
   /**
-   * List deliveries: one page. A filter that is repeated passes what has any of its values. A page
-   * may hold fewer than `limit`, even none, and still have a `nextCursor`: the time to look for
-   * what is rare is bounded. Such a page says `searchedTo`.
+   * List deliveries: one page. A repeated filter passes deliveries with any of its values. A page
+   * can hold fewer than `limit`, even none, and still have a `nextCursor`: the time to search for
+   * rare values is bounded. Such a page has `searchedTo`.
    */
   list(query: { limit?: number; examine?: number; eventId?: string | string[]; destinationId?: string | string[]; environment?: Environment; status?: DeliveryStatus | DeliveryStatus[]; from?: string | Date; to?: string | Date; isReplay?: boolean; errorCategory?: ErrorCategory | ErrorCategory[]; priority?: Priority | Priority[]; dlqStatus?: DlqStatus | DlqStatus[]; kind?: DeliveryKind | DeliveryKind[]; originKind?: OriginKind | OriginKind[]; eventType?: string | string[]; customerExternalId?: string | string[]; responseStatus?: number | number[]; replayJobId?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DeliveryItem>> {
     return this.call({ method: "GET", path: "/deliveries", query }, options);
   }
 
   /**
-   * List deliveries: all pages. A filter that is repeated passes what has any of its values. A page
-   * may hold fewer than `limit`, even none, and still have a `nextCursor`: the time to look for
-   * what is rare is bounded. Such a page says `searchedTo`.
+   * List deliveries: all pages. A repeated filter passes deliveries with any of its values. A page
+   * can hold fewer than `limit`, even none, and still have a `nextCursor`: the time to search for
+   * rare values is bounded. Such a page has `searchedTo`.
    */
   iterate(query: { limit?: number; examine?: number; eventId?: string | string[]; destinationId?: string | string[]; environment?: Environment; status?: DeliveryStatus | DeliveryStatus[]; from?: string | Date; to?: string | Date; isReplay?: boolean; errorCategory?: ErrorCategory | ErrorCategory[]; priority?: Priority | Priority[]; dlqStatus?: DlqStatus | DlqStatus[]; kind?: DeliveryKind | DeliveryKind[]; originKind?: OriginKind | OriginKind[]; eventType?: string | string[]; customerExternalId?: string | string[]; responseStatus?: number | number[]; replayJobId?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DeliveryItem> {
     return this.pages("/deliveries", query, options);
   }
 
   /**
-   * Show a delivery with its attempts. With its newest attempts: at most 100, and where receivers'
-   * answers are large as many as have room in 512 KiB. `attemptsCursor` is null where these are
-   * all; else it is the `cursor` with which `GET /deliveries/{id}/attempts` goes on.
+   * Show a delivery with its attempts. With its newest attempts: at most 100, and fewer if
+   * receivers' answers are large (512 KiB in all). `attemptsCursor` is null if these are all
+   * attempts. Otherwise give it as `cursor` to `GET /deliveries/{id}/attempts`.
    */
   get(deliveryId: string, options?: CallOptions): Promise<Delivery> {
     return this.call({ method: "GET", path: this.at("deliveries", deliveryId) }, options);
   }
 
   /**
-   * List a delivery's attempts: one page. Newest first. A page ends early where answers of
-   * receivers are large.
+   * List a delivery's attempts: one page. Newest first. A page ends early if receivers' answers are
+   * large.
    */
   attemptsPage(deliveryId: string, query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<Attempt>> {
     return this.call({ method: "GET", path: this.at("deliveries", deliveryId, "attempts"), query }, options);
   }
 
   /**
-   * List a delivery's attempts: all pages. Newest first. A page ends early where answers of
-   * receivers are large.
+   * List a delivery's attempts: all pages. Newest first. A page ends early if receivers' answers
+   * are large.
    */
   attempts(deliveryId: string, query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<Attempt> {
     return this.pages(this.at("deliveries", deliveryId, "attempts"), query, options);
   }
 
   /**
-   * Retry a delivery now. A PENDING or RETRYING delivery is due now, ahead of its schedule, which
-   * goes on from there. It passes an open circuit and a Retry-After of its destination. It still
-   * waits for the head of its ordered lane, for the destination's concurrency and rate limit, and
-   * while the destination is DISABLED. One in the dead-letter queue is retried as by `POST
-   * /dlq/{deliveryId}/retry`. 409 where it was delivered or discarded: a replay sends its event
-   * again.
+   * Retry a delivery now. A PENDING or RETRYING delivery becomes due now; its schedule continues
+   * from there. It passes an open circuit and a Retry-After of its destination. It still waits for
+   * the head of its ordered lane, for the destination's concurrency and rate limit, and while the
+   * destination is DISABLED. A dead letter is retried as by `POST /dlq/{deliveryId}/retry`. 409 if
+   * the delivery was delivered or discarded: replay its event instead.
    */
   retry(deliveryId: string, options?: CallOptions): Promise<DeliveryItem> {
     return this.call({ method: "POST", path: this.at("deliveries", deliveryId, "retry"), body: {}, repeatable: false }, options);
@@ -602,9 +601,9 @@ export class DeliveriesResource extends Resource {
 
   /**
    * Cancel a delivery. A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with
-   * `lastError` `cancelled`, and its lane moves on. An attempt in flight ends first; if it
-   * succeeds, the delivery is DELIVERED. An answer that shows DELIVERING means that. 409 where the
-   * delivery has ended.
+   * `lastError` `cancelled`, and its lane moves on. An attempt in flight ends first, and the answer
+   * shows DELIVERING. If that attempt succeeds, the delivery is DELIVERED. 409 if the delivery has
+   * ended.
    */
   cancel(deliveryId: string, options?: CallOptions): Promise<DeliveryItem> {
     return this.call({ method: "POST", path: this.at("deliveries", deliveryId, "cancel"), body: {} }, options);
@@ -612,10 +611,10 @@ export class DeliveriesResource extends Resource {
 
   /**
    * Retry all deliveries that match. Makes a job of the kind RETRY, in the shape of replay jobs:
-   * `GET /replay-jobs/{id}/progress` tells its progress, `POST /replay-jobs/{id}/cancel` ends it.
+   * `GET /replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it.
    * For each delivery the job does the same as `POST /deliveries/{id}/retry`. It is COMPLETED when
    * all deliveries are due or attempted, and PAUSED while the destination is DISABLED. Deliveries
-   * that are accepted after the job are left out. `POST /dlq/retry` retries dead letters.
+   * accepted after the job was made are left out. `POST /dlq/retry` retries dead letters.
    */
   retryAll(body: OrderDraft, options?: CallOptions): Promise<ReplayJobDetail> {
     return this.call({ method: "POST", path: "/deliveries/retry", body, repeatable: false }, options);
@@ -623,18 +622,19 @@ export class DeliveriesResource extends Resource {
 
   /**
    * Cancel all deliveries that match. Makes a job of the kind CANCEL, in the shape of replay jobs:
-   * `GET /replay-jobs/{id}/progress` tells its progress, `POST /replay-jobs/{id}/cancel` ends it.
-   * For each delivery the job does the same as `POST /deliveries/{id}/cancel`, also while the
+   * `GET /replay-jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it.
+   * For each delivery the job does the same as `POST /deliveries/{id}/cancel`, even while the
    * destination is DISABLED. `skipped` counts deliveries that ended before they could be cancelled.
-   * Deliveries that are accepted after the job are left out.
+   * Deliveries accepted after the job was made are left out.
    */
   cancelAll(body: OrderDraft, options?: CallOptions): Promise<ReplayJobDetail> {
     return this.call({ method: "POST", path: "/deliveries/cancel", body, repeatable: false }, options);
   }
 
   /**
-   * Say why a delivery waits. Lists every gate that keeps the delivery from being sent now, with
-   * the instant at which it opens where that is known, its lane, and its position there.
+   * Show the reasons why a delivery waits. Lists every gate that keeps the delivery from being sent
+   * now, and when the gate opens if that is known. It also shows the delivery's lane, and its
+   * position there.
    */
   explain(deliveryId: string, options?: CallOptions): Promise<DeliveryExplanation> {
     return this.call({ method: "GET", path: this.at("deliveries", deliveryId, "explain") }, options);
@@ -644,8 +644,8 @@ export class DeliveriesResource extends Resource {
 /** Deliveries whose retries are used up: looked at, sent again, or let go. */
 export class DlqResource extends Resource {
   /**
-   * List the dead-letter queue: one page. Deliveries whose schedule is used up, or that met a 410;
-   * the latest dead first. A page may hold fewer than `limit`, even none, and still have a
+   * List the dead-letter queue: one page. Deliveries that used up their schedule, or got a 410; the
+   * latest dead letter first. A page can hold fewer than `limit`, even none, and still have a
    * `nextCursor`.
    */
   list(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqEntry>> {
@@ -653,8 +653,8 @@ export class DlqResource extends Resource {
   }
 
   /**
-   * List the dead-letter queue: all pages. Deliveries whose schedule is used up, or that met a 410;
-   * the latest dead first. A page may hold fewer than `limit`, even none, and still have a
+   * List the dead-letter queue: all pages. Deliveries that used up their schedule, or got a 410;
+   * the latest dead letter first. A page can hold fewer than `limit`, even none, and still have a
    * `nextCursor`.
    */
   iterate(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqEntry> {
@@ -662,20 +662,20 @@ export class DlqResource extends Resource {
   }
 
   /**
-   * Group the dead-letter queue by what deliveries died of: one page. A group has one destination,
-   * error category, response status and error, numbers in the error left out; the largest group
-   * comes first. The latest 20,000 entries that the filters select are grouped: where there are
-   * more, `atLeast` is true. Give a group's `signature` to the retry or discard in bulk.
+   * Group the dead-letter queue by cause: one page. Entries of a group share destination, error
+   * category, response status and error text without its numbers. The largest group comes first.
+   * The latest 20,000 selected entries are grouped: if there are more, `atLeast` is true. Give a
+   * group's `signature` to the retry or discard in bulk.
    */
   groupsPage(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqGroup>> {
     return this.call({ method: "GET", path: "/dlq/groups", query }, options);
   }
 
   /**
-   * Group the dead-letter queue by what deliveries died of: all pages. A group has one destination,
-   * error category, response status and error, numbers in the error left out; the largest group
-   * comes first. The latest 20,000 entries that the filters select are grouped: where there are
-   * more, `atLeast` is true. Give a group's `signature` to the retry or discard in bulk.
+   * Group the dead-letter queue by cause: all pages. Entries of a group share destination, error
+   * category, response status and error text without its numbers. The largest group comes first.
+   * The latest 20,000 selected entries are grouped: if there are more, `atLeast` is true. Give a
+   * group's `signature` to the retry or discard in bulk.
    */
   groups(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqGroup> {
     return this.pages("/dlq/groups", query, options);
@@ -691,8 +691,9 @@ export class DlqResource extends Resource {
 
   /**
    * Retry an entry of the dead-letter queue. The same delivery is PENDING again, with a fresh
-   * schedule and dlqStatus RETRIED_FROM_DLQ; attempt numbers go on, and in its lane it is the last.
-   * While its destination is DISABLED it waits. 409 where retention has removed its event.
+   * schedule and dlqStatus RETRIED_FROM_DLQ. Attempt numbers continue, and the delivery is the last
+   * of its lane. It waits while its destination is DISABLED. 409 if retention has removed its
+   * event.
    */
   retry(deliveryId: string, options?: CallOptions): Promise<Requeued> {
     return this.call({ method: "POST", path: this.at("dlq", deliveryId, "retry"), body: {}, repeatable: false }, options);
@@ -700,17 +701,18 @@ export class DlqResource extends Resource {
 
   /**
    * Retry entries of the dead-letter queue in bulk. At least one filter is needed. The oldest go
-   * first. One request retries 10,000 and works for some seconds at most: `remaining` says how many
-   * it left, and the same request once more goes on with them; nothing is retried twice. With
-   * `dryRun` it only counts.
+   * first. One request retries up to 10,000 deliveries and works for some seconds at most.
+   * `remaining` counts the rest: repeat the same request to retry them. No delivery is retried
+   * twice. With `dryRun` it only counts.
    */
   retryAll(body: DlqSelection, options?: CallOptions): Promise<BulkRetry> {
     return this.call({ method: "POST", path: "/dlq/retry", body }, options);
   }
 
   /**
-   * Discard entries of the dead-letter queue in bulk. They become DISCARDED for good: FAILED,
-   * listed, and never sent again (but by a replay job). Otherwise as the retry in bulk.
+   * Discard entries of the dead-letter queue in bulk. They become FAILED and DISCARDED for good.
+   * They stay listed, and only a replay job can send them again. Everything else is as for the
+   * retry in bulk.
    */
   discardAll(body: DlqSelection, options?: CallOptions): Promise<BulkDiscard> {
     return this.call({ method: "POST", path: "/dlq/discard", body }, options);
@@ -734,12 +736,12 @@ export class ReplayJobsResource extends Resource {
     return this.call({ method: "POST", path: "/replay-jobs", body, repeatable: false }, options);
   }
 
-  /** List replay jobs: one page. Those that replay, cancel and retry, the newest first. */
+  /** List replay jobs: one page. Jobs that replay, cancel or retry, the newest first. */
   list(query: { limit?: number; status?: ReplayStatus | ReplayStatus[]; kind?: "REPLAY" | "CANCEL" | "RETRY" | ("REPLAY" | "CANCEL" | "RETRY")[]; customerAccountId?: string } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<ReplayJob>> {
     return this.call({ method: "GET", path: "/replay-jobs", query }, options);
   }
 
-  /** List replay jobs: all pages. Those that replay, cancel and retry, the newest first. */
+  /** List replay jobs: all pages. Jobs that replay, cancel or retry, the newest first. */
   iterate(query: { limit?: number; status?: ReplayStatus | ReplayStatus[]; kind?: "REPLAY" | "CANCEL" | "RETRY" | ("REPLAY" | "CANCEL" | "RETRY")[]; customerAccountId?: string } = {}, options?: CallOptions): AsyncIterable<ReplayJob> {
     return this.pages("/replay-jobs", query, options);
   }
@@ -749,16 +751,16 @@ export class ReplayJobsResource extends Resource {
     return this.call({ method: "GET", path: this.at("replay-jobs", jobId) }, options);
   }
 
-  /** Show how far a replay job is. */
+  /** Show the progress of a replay job. */
   progress(jobId: string, options?: CallOptions): Promise<ReplayProgress> {
     return this.call({ method: "GET", path: this.at("replay-jobs", jobId, "progress") }, options);
   }
 
   /**
    * Cancel a replay job. After the answer nothing more is enqueued. Deliveries that were enqueued
-   * and not attempted are cancelled within a second: they are FAILED and DISCARDED, and count as
-   * failed. An attempt in flight, or its retries, go on. A job of the kind CANCEL or RETRY stops
-   * where it is. A job that has ended is a 400.
+   * and not attempted are cancelled within a second: they become FAILED and DISCARDED, and count as
+   * failed. An attempt in flight, and its retries, continue. A job of the kind CANCEL or RETRY
+   * stops at its present place. 400 if the job has ended.
    */
   cancel(jobId: string, options?: CallOptions): Promise<ReplayJobDetail> {
     return this.call({ method: "POST", path: this.at("replay-jobs", jobId, "cancel"), body: {}, repeatable: false }, options);
@@ -777,7 +779,7 @@ export class ApiKeysResource extends Resource {
   }
 
   /**
-   * List keys: one page. Those of the environment that are not revoked; for an MCP key of scope
+   * List keys: one page. The keys of the environment that are not revoked; for an MCP key of scope
    * manage also the workspace's MCP keys.
    */
   list(query: { limit?: number; environment?: Environment } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<ApiKey>> {
@@ -785,7 +787,7 @@ export class ApiKeysResource extends Resource {
   }
 
   /**
-   * List keys: all pages. Those of the environment that are not revoked; for an MCP key of scope
+   * List keys: all pages. The keys of the environment that are not revoked; for an MCP key of scope
    * manage also the workspace's MCP keys.
    */
   iterate(query: { limit?: number; environment?: Environment } = {}, options?: CallOptions): AsyncIterable<ApiKey> {
@@ -844,7 +846,7 @@ export class EmbedSessionsResource extends Resource {
   }
 
   /**
-   * Show what a portal needs. The session's customer and its end, the workspace's branding, and
+   * Show the data of a portal. The session's customer and its end, the workspace's branding, and
    * what the portal can offer.
    */
   context(options?: CallOptions): Promise<EmbedContext> {
@@ -865,18 +867,18 @@ export class CustomersResource extends Resource {
   }
 
   /**
-   * Show a customer. Its account: the quotas that the workspace has set, the limits that its embed
-   * sessions act by, and what it has. An account is there once an event, a destination or a session
-   * has named the customer.
+   * Show a customer. Its account: the quotas set by the workspace, the limits of its embed
+   * sessions, and the numbers of its objects. An account exists once an event, a destination or a
+   * session has named the customer.
    */
   get(externalId: string, options?: CallOptions): Promise<Customer> {
     return this.call({ method: "GET", path: this.at("customers", externalId) }, options);
   }
 
   /**
-   * Set a customer's name, quotas and permissions. They replace what was said before. Quotas and
-   * permissions hold embed sessions of the customer, at once here and within a second in other
-   * processes; the workspace's keys are held to the plan alone.
+   * Set a customer's name, quotas and permissions. They replace the earlier ones. Quotas and
+   * permissions limit the customer's embed sessions, at once here and within a second in other
+   * processes. The workspace's keys are limited by the plan only.
    */
   put(externalId: string, body: CustomerDraft, options?: CallOptions): Promise<Customer> {
     return this.call({ method: "PUT", path: this.at("customers", externalId), body }, options);
@@ -907,9 +909,9 @@ export class ObservabilityResource extends Resource {
   }
 
   /**
-   * Count what an environment holds now. What waits and is in flight comes from memory, at most a
-   * second old. `retrying` and `inDlq` are counted in the log up to 10,000 each: at that number
-   * `atLeast` is true.
+   * Count an environment's waiting deliveries and dead letters. Waiting deliveries and those in
+   * flight come from memory, at most a second old. `retrying` and `inDlq` are counted in the log up
+   * to 10,000 each: at that number `atLeast` is true.
    */
   counts(query: { environment?: Environment } = {}, options?: CallOptions): Promise<Counts> {
     return this.call({ method: "GET", path: "/observability/counts", query }, options);
@@ -928,9 +930,9 @@ export class ObservabilityResource extends Resource {
 /** Who changed which configuration, and how it was before. */
 export class AuditLogsResource extends Resource {
   /**
-   * List changes of configuration: one page. Newest first. What concerns the workspace as a whole
-   * (its plan, MCP keys) is shown to MCP keys. Every change is written with its entry or not at
-   * all; entries are never removed. A page may hold fewer than `limit`, even none, and still have a
+   * List changes of configuration: one page. Newest first. MCP keys also see changes of the whole
+   * workspace (its plan, MCP keys). Every change is written with its entry or not at all; entries
+   * are never removed. A page can hold fewer than `limit`, even none, and still have a
    * `nextCursor`.
    */
   list(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<AuditEntry>> {
@@ -938,9 +940,9 @@ export class AuditLogsResource extends Resource {
   }
 
   /**
-   * List changes of configuration: all pages. Newest first. What concerns the workspace as a whole
-   * (its plan, MCP keys) is shown to MCP keys. Every change is written with its entry or not at
-   * all; entries are never removed. A page may hold fewer than `limit`, even none, and still have a
+   * List changes of configuration: all pages. Newest first. MCP keys also see changes of the whole
+   * workspace (its plan, MCP keys). Every change is written with its entry or not at all; entries
+   * are never removed. A page can hold fewer than `limit`, even none, and still have a
    * `nextCursor`.
    */
   iterate(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<AuditEntry> {

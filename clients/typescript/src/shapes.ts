@@ -16,12 +16,12 @@ export interface Analytics {
   from: string;
   period: AnalyticsPeriod;
   granularity: AnalyticsGranularity;
-  /** Exclusive: the end of the last point, which may be to come. */
+  /** Exclusive: the end of the last point, which can lie in the future. */
   to: string;
   totals: AnalyticsTotals;
-  /** One for each minute, hour or day (UTC), oldest first, also where nothing happened. */
+  /** One point for each minute, hour or day (UTC), oldest first, also for times without events. */
   series: AnalyticsPoint[];
-  /** Failed attempts by what went wrong; what did not occur is left out. */
+  /** Failed attempts by error category; categories without failures are left out. */
   errorCategories: Record<string, number>;
   destinationId: string;
 }
@@ -32,9 +32,9 @@ export type AnalyticsGranularity = "minute" | "hour" | "day";
 /** How far back. */
 export type AnalyticsPeriod = "1h" | "6h" | "24h" | "7d" | "30d";
 
-/** What was counted from `at` until the next point. */
+/** The counters from `at` until the next point. */
 export interface AnalyticsPoint {
-  /** By the minute in which they ended. */
+  /** Attempts, by the minute in which they ended. */
   attempts: number;
   /** Deliveries. */
   delivered: number;
@@ -42,15 +42,15 @@ export interface AnalyticsPoint {
   failed: number;
   /** Attempts with a number above 1. */
   retried: number;
-  /** Deliveries, by the minute in which they came into the DLQ first. */
+  /** Deliveries, by the minute in which they first became dead letters. */
   deadLettered: number;
   latencyMs: Latency;
   at: string;
 }
 
-/** What was counted over the whole period. */
+/** The totals of the whole period. */
 export interface AnalyticsTotals {
-  /** By the minute in which they ended. */
+  /** Attempts, by the minute in which they ended. */
   attempts: number;
   /** Deliveries. */
   delivered: number;
@@ -58,7 +58,7 @@ export interface AnalyticsTotals {
   failed: number;
   /** Attempts with a number above 1. */
   retried: number;
-  /** Deliveries, by the minute in which they came into the DLQ first. */
+  /** Deliveries, by the minute in which they first became dead letters. */
   deadLettered: number;
   latencyMs: Latency;
 }
@@ -76,10 +76,10 @@ export interface ApiKey {
   environment: Environment | null;
   prefix: string;
   lastFour: string;
-  /** What the audit log calls the present secret by. */
+  /** The name of the present secret in the audit log. */
   fingerprint: string;
   createdAt: string;
-  /** From another process than the one that saw it a minute late at the most. */
+  /** Uses in another process appear up to a minute late. */
   lastUsedAt: string | null;
   /** When the present secret ends; null: it does not. */
   expiresAt: string | null;
@@ -91,13 +91,13 @@ export interface ApiKeyPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** A key with its secret, which is shown this once. */
+/** A key with its secret, shown only in this answer. */
 export interface ApiKeyWithSecret {
   id: string;
   kind: KeyKind;
@@ -107,10 +107,10 @@ export interface ApiKeyWithSecret {
   environment: Environment | null;
   prefix: string;
   lastFour: string;
-  /** What the audit log calls the present secret by. */
+  /** The name of the present secret in the audit log. */
   fingerprint: string;
   createdAt: string;
-  /** From another process than the one that saw it a minute late at the most. */
+  /** Uses in another process appear up to a minute late. */
   lastUsedAt: string | null;
   /** When the present secret ends; null: it does not. */
   expiresAt: string | null;
@@ -141,9 +141,9 @@ export interface Attempt {
   errorCategory: ErrorCategory | null;
   /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
   errorMessage: string | null;
-  /** Of the transform script that ran. */
+  /** The version of the transform script that ran. */
   transformVersion: number | null;
-  /** What the transform script printed, at most 4 KiB. */
+  /** The output of the transform script, at most 4 KiB. */
   logs: string | null;
 }
 
@@ -153,13 +153,13 @@ export interface AttemptPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** A field before and after; null where there was or is none. Secrets are `***`. */
+/** A field before and after a change; null where it was or is absent. Secrets are `***`. */
 export interface AuditChange {
   from: unknown;
   to: unknown;
@@ -175,11 +175,11 @@ export interface AuditEntry {
   objectId: string;
   actorType: "API_KEY" | "MCP_KEY" | "EMBED_SESSION" | "CLI" | "SYSTEM";
   actorId: string;
-  /** Null for what concerns the whole workspace. */
+  /** Null for changes of the whole workspace. */
   environment: Environment | null;
   requestId: string | null;
   changes: Record<string, AuditChange> | null;
-  /** Of the key's secret that a rotation or revocation ended. */
+  /** The key's secret that a rotation or revocation ended. */
   previousFingerprint: string | null;
 }
 
@@ -189,13 +189,13 @@ export interface AuditEntryPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** Who calls. What does not apply is null. */
+/** The caller. Fields that do not apply are null. */
 export interface AuthContext {
   kind: "API_KEY" | "MCP_KEY" | "EMBED_SESSION";
   workspaceId: string;
@@ -210,7 +210,10 @@ export interface AuthContext {
   /** Where the portal leads back to after a session; https only. */
   returnUrl: string | null;
   branding: Branding;
-  /** What to offer: what the workspace lets its customers do, and its plan allows. Null for a key. */
+  /**
+   * Abilities that the portal can offer: allowed by the workspace and part of its plan. Null for a
+   * key.
+   */
   permissions: CustomerMay | null;
 }
 
@@ -221,7 +224,7 @@ export interface BasicAuthentication {
   password: string;
 }
 
-/** What became of one event of a batch. */
+/** The result for one event of a batch. */
 export interface BatchEntry {
   index: number;
   status: "ACCEPTED" | "DUPLICATE" | "REJECTED";
@@ -235,7 +238,7 @@ export interface BatchInput {
   events: EventInput[];
 }
 
-/** What became of a batch. */
+/** The results of a batch. */
 export interface BatchResult {
   accepted: number;
   duplicates: number;
@@ -289,30 +292,30 @@ export interface BrandingPatch {
   supportUrl?: string | null;
 }
 
-/** What a discard in bulk did. */
+/** The result of a discard in bulk. */
 export interface BulkDiscard {
-  /** In the queue, and what the filter selects. */
+  /** Deliveries in the queue that the filter selects. */
   matched: number;
-  /** Left for the next request. Above some millions it is at least so many. */
+  /** Deliveries left for the next request. Above some millions this is a lower bound. */
   remaining: number;
   dryRun: boolean;
   discarded: number;
 }
 
 /**
- * What a retry in bulk did. What is neither retried nor remaining has left the queue meanwhile, or
- * its event is gone.
+ * The result of a retry in bulk. A delivery that is neither retried nor remaining has left the
+ * queue meanwhile, or its event is gone.
  */
 export interface BulkRetry {
-  /** In the queue, and what the filter selects. */
+  /** Deliveries in the queue that the filter selects. */
   matched: number;
-  /** Left for the next request. Above some millions it is at least so many. */
+  /** Deliveries left for the next request. Above some millions this is a lower bound. */
   remaining: number;
   dryRun: boolean;
   retried: number;
 }
 
-/** Whether deliveries are let through. */
+/** The state of the circuit: whether deliveries pass. */
 export interface Circuit {
   state: "CLOSED" | "OPEN" | "HALF_OPEN";
   openedAt: string | null;
@@ -334,13 +337,13 @@ export interface ClientCredentialsAuthentication {
   clientAuthentication?: "HEADER" | "BODY";
 }
 
-/** A place where the sampled events disagree, so that little could be said of it. */
+/** A place where the sampled events differ so much that the schema says little about it. */
 export interface Conflict {
   path: string;
   message: string;
 }
 
-/** What an environment holds now. */
+/** The numbers of an environment's present objects. */
 export interface Counts {
   at: string;
   /** Deliveries that wait now, RETRYING ones too. */
@@ -351,7 +354,7 @@ export interface Counts {
   retrying: number;
   /** Deliveries in the dead-letter queue. */
   inDlq: number;
-  /** There may be more in `retrying` or `inDlq` than were counted. */
+  /** There can be more in `retrying` or `inDlq` than were counted. */
   atLeast: boolean;
   /** Destinations whose circuit is not CLOSED and that have work or an actor. */
   openCircuits: number;
@@ -365,10 +368,10 @@ export interface Customer {
   customerAccountId: string;
   name: string | null;
   quotas: QuotasDraft;
-  /** When something first named the customer. */
+  /** When an object first named the customer. */
   createdAt: string;
   permissions: PermissionsDraft;
-  /** Null where nobody asked for one. */
+  /** Null if nobody asked for an erasure. */
   erasure: CustomerErasure | null;
   limits: CustomerLimits;
   used: CustomerUse;
@@ -390,7 +393,7 @@ export interface CustomerErasure {
   requestedAt: string;
   /** Null while it goes on. */
   finishedAt: string | null;
-  /** That have lost their contents so far. */
+  /** The number of events that have lost their contents so far. */
   events: number;
 }
 
@@ -400,7 +403,7 @@ export interface CustomerItem {
   customerAccountId: string;
   name: string | null;
   quotas: QuotasDraft;
-  /** When something first named the customer. */
+  /** When an object first named the customer. */
   createdAt: string;
 }
 
@@ -488,13 +491,13 @@ export interface CustomerPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** What a customer has, whoever made it. */
+/** The numbers of a customer's objects, whoever made them. */
 export interface CustomerUse {
   /** Archived ones left out. */
   destinations: number;
@@ -502,7 +505,7 @@ export interface CustomerUse {
   transforms: number;
 }
 
-/** A delivery with its attempts, its event and the request that was last sent. */
+/** A delivery with its attempts, its event and the last request sent. */
 export interface Delivery {
   id: string;
   eventId: string;
@@ -526,27 +529,27 @@ export interface Delivery {
   deliveredAt: string | null;
   /** Null once retention has removed it. */
   event: Event | null;
-  /** Null before the first that was sent. */
+  /** Null before the first request is sent. */
   request: SentRequest | null;
   replayOf: string | null;
   replayJobId: string | null;
-  /** The newest, the last one last. */
+  /** The newest attempts, the last one last. */
   attempts: Attempt[];
-  /** Where the attempts before these are listed; null: there are none. */
+  /** The cursor of the earlier attempts; null: there are none. */
   attemptsCursor: string | null;
 }
 
-/** Why a delivery waits. */
+/** The reasons why a delivery waits. */
 export interface DeliveryExplanation {
   deliveryId: string;
   status: DeliveryStatus;
-  /** Every gate that it has not passed. Empty: it is in flight, has ended or goes next. */
+  /** Every gate that it has not passed. Empty: it is in flight, has ended, or is next. */
   waits: DeliveryWait[];
-  /** Null where its destination has no lanes. */
+  /** Null if its destination has no lanes. */
   lane: DeliveryLane | null;
   /**
    * How many waiting deliveries go before it in its lane, or else in its class. Null if it waits
-   * for its schedule only, does not wait, or is behind 5,000 others.
+   * only for its schedule, does not wait, or is behind 5,000 others.
    */
   position: number | null;
 }
@@ -628,8 +631,8 @@ export interface DeliveryPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
@@ -640,11 +643,11 @@ export type DeliveryStatus = "PENDING" | "DELIVERING" | "DELIVERED" | "FAILED" |
 /** One reason why a delivery is not sent. */
 export interface DeliveryWait {
   gate: "DISABLED" | "LANE" | "SCHEDULE" | "RETRY_AFTER" | "CIRCUIT" | "RATE" | "CONCURRENCY" | "QUEUE" | "STORE";
-  /** Null where it is not known. */
+  /** Null if it is not known. */
   until: string | null;
   /** A sentence for people. */
   detail: string;
-  /** LANE: the delivery that has to end first. */
+  /** LANE: the delivery that must end first. */
   blockedBy: string | null;
 }
 
@@ -675,7 +678,7 @@ export interface Destination {
   updatedAt: string;
 }
 
-/** What one destination counted. */
+/** The counters of one destination. */
 export interface DestinationCounts {
   attempts: number;
   delivered: number;
@@ -714,7 +717,7 @@ export interface DestinationDraft {
   secret?: string | null;
 }
 
-/** How a destination does, from its live actor. */
+/** The health of a destination, from its live actor. */
 export interface DestinationHealth {
   destinationId: string;
   state: "HEALTHY" | "DEGRADED" | "FAILING" | "IDLE" | "DISABLED";
@@ -724,8 +727,8 @@ export interface DestinationHealth {
   successRate: number | null;
   consecutiveFailures: number;
   /**
-   * When ten attempts in a row had failed, or something had waited for an hour without a success.
-   * Null after the next success.
+   * The instant when ten attempts in a row had failed, or a delivery had waited for an hour without
+   * a success. Null after the next success.
    */
   failingSince: string | null;
   latencyMs: Latency;
@@ -737,7 +740,7 @@ export interface DestinationHealth {
   actor: ActorState;
 }
 
-/** What keeps a destination's deliveries from being sent. */
+/** The hold on a destination: the reason why its deliveries are not sent. */
 export interface DestinationHold {
   /**
    * RETRY_AFTER: the receiver asked for it. CIRCUIT: it is open, or a probe is under way. RATE: the
@@ -754,8 +757,8 @@ export interface DestinationPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
@@ -791,17 +794,17 @@ export interface DestinationPatch {
 /** Where a destination is in its life. */
 export type DestinationStatus = "ACTIVE" | "DISABLED" | "ARCHIVED";
 
-/** A destination, how it does, and its last 24 hours. */
+/** A destination, its health, and its last 24 hours. */
 export interface DestinationSummary {
   destination: Destination;
   health: DestinationHealth;
-  /** Of the 24 hours of `series`. */
+  /** The sums of the 24 hours in `series`. */
   totals: OutcomeCounts;
   /** 24 hours, oldest first; the last one is not over yet. */
   series: HourCounts[];
   /** Deliveries in the dead-letter queue, counted up to 1,000. */
   inDlq: number;
-  /** There may be more in `inDlq` than were counted. */
+  /** There can be more in `inDlq` than were counted. */
   atLeast: boolean;
 }
 
@@ -811,30 +814,30 @@ export interface DestinationSummaryPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** What destinations of one service can be made from. */
+/** A template for destinations of one service. */
 export interface DestinationTemplate {
   /** The `templateId` of destinations. */
   id: string;
   name: string;
   description: string;
-  /** What to list it under, such as `chat`. */
+  /** The category in the catalog, such as `chat`. */
   category: string;
-  /** Names a picture that the reader has. */
+  /** The name of an icon that clients have. */
   icon: string;
-  /** Of the service's own documentation. */
+  /** The address of the service's own documentation. */
   documentationUrls: string[];
   /**
-   * JSON Schema 2020-12 of `config`, its fields in the order to be asked for. `title` and
+   * JSON Schema 2020-12 of `config`, with its fields in the order of the form. `title` and
    * `description` are for people; fields with `secret` are shown as *** once they are written.
    */
   configSchema: Record<string, unknown>;
-  /** What stands in a destination's `delivery` where it says nothing. */
+  /** Defaults for a destination's `delivery`. */
   defaults: Record<string, unknown>;
   example: TemplateExample;
 }
@@ -845,13 +848,16 @@ export interface DestinationTemplatePage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** A destination with its signing secret, shown this once; null where there is none to show. */
+/**
+ * A destination with its signing secret, shown only in this answer; null if there is no secret to
+ * show.
+ */
 export interface DestinationWithSecret {
   id: string;
   environment: Environment;
@@ -879,7 +885,7 @@ export interface DestinationWithSecret {
   secret: string | null;
 }
 
-/** A delivery that died, and why. */
+/** A dead letter, and its cause. */
 export interface DlqEntry {
   id: string;
   eventId: string;
@@ -908,7 +914,7 @@ export interface DlqEntry {
   lastError: string | null;
 }
 
-/** An entry, null for a delivery that is not in the dead-letter queue. */
+/** The entry; null for a delivery that is not in the dead-letter queue. */
 export type DlqEntryOrNull = DlqEntry | null;
 
 /** A page of a list, newest first. */
@@ -917,15 +923,15 @@ export interface DlqEntryPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** Entries of the dead-letter queue that died of the same. */
+/** Entries of the dead-letter queue with the same cause. */
 export interface DlqGroup {
-  /** What the retry and the discard in bulk take. */
+  /** The argument `signature` of retry and discard in bulk. */
   signature: string;
   destinationId: string;
   errorCategory: ErrorCategory | null;
@@ -938,7 +944,7 @@ export interface DlqGroup {
   /** At most ten. */
   eventTypes: string[];
   count: number;
-  /** There may be more than were counted. */
+  /** There can be more than were counted. */
   atLeast: boolean;
   /** The first death. */
   firstAt: string;
@@ -953,8 +959,8 @@ export interface DlqGroupPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
@@ -973,39 +979,39 @@ export interface DlqSelection {
   signature?: string | null;
   /** The most deliveries of this request. Null: 10,000. */
   limit?: number | null;
-  /** The most deliveries a second. Null: as fast as it goes. */
+  /** The most deliveries a second. Null: no limit. */
   ratePerSecond?: number | null;
-  /** Only count what is meant. */
+  /** Only count the selected deliveries. */
   dryRun?: boolean;
 }
 
 /** What became of a dead delivery. */
 export type DlqStatus = "IN_DLQ" | "RETRIED_FROM_DLQ" | "DISCARDED";
 
-/** What a portal needs to draw itself for whoever's session it has. */
+/** The data with which a portal draws itself for a session. */
 export interface EmbedContext {
   workspaceId: string;
   workspaceName: string;
   environment: Environment;
   customerAccountId: string;
   customerExternalId: string;
-  /** When the session ends. Ask for another one before. */
+  /** When the session ends. Ask for a new session before that. */
   expiresAt: string;
   branding: Branding;
-  /** That of the branding; `en` where it has none. */
+  /** The locale of the branding; `en` if it has none. */
   locale: string;
-  /** What to offer: what the workspace lets its customers do, and its plan allows. */
+  /** Abilities that the portal can offer: allowed by the workspace and part of its plan. */
   permissions: CustomerMay;
   /** Where the portal leads back to after a session; https only. */
   returnUrl: string | null;
   limits: EmbedLimits;
 }
 
-/** What the workspace leaves to a customer. */
+/** The limits that hold for the session's customer. */
 export interface EmbedLimits {
-  /** Of all sessions of this customer together. */
+  /** For all sessions of this customer together. */
   requestsPerMinute: number;
-  /** Of this customer, archived ones left out. */
+  /** Destinations of this customer, without archived ones. */
   destinations: number;
   /** Routing rules of this customer's destinations. */
   rules: number;
@@ -1021,7 +1027,7 @@ export interface EmbedSession {
   token: string;
   expiresAt: string;
   customerAccountId: string;
-  /** The portal, with the token in the fragment. */
+  /** The address of the portal, with the token in the fragment. */
   url: string;
 }
 
@@ -1038,12 +1044,12 @@ export interface EnvironmentAnalytics {
   from: string;
   period: AnalyticsPeriod;
   granularity: AnalyticsGranularity;
-  /** Exclusive: the end of the last point, which may be to come. */
+  /** Exclusive: the end of the last point, which can lie in the future. */
   to: string;
   totals: AnalyticsTotals;
-  /** One for each minute, hour or day (UTC), oldest first, also where nothing happened. */
+  /** One point for each minute, hour or day (UTC), oldest first, also for times without events. */
   series: AnalyticsPoint[];
-  /** Failed attempts by what went wrong; what did not occur is left out. */
+  /** Failed attempts by error category; categories without failures are left out. */
   errorCategories: Record<string, number>;
   environment: Environment;
   /** The destinations with the most attempts, the busiest first. */
@@ -1076,11 +1082,11 @@ export interface Event {
   idempotencyKey: string | null;
   deliveries: number;
   origin: "API" | "FILE" | "OWN" | "TEST";
-  /** When its content was erased; null while it is there. */
+  /** When its content was erased; null if it was not. */
   erasedAt: string | null;
   /**
-   * The W3C Trace Context that its deliveries continue: of its request, or of the span `accept`
-   * where the server traces it. Null: it belongs to no trace.
+   * The W3C Trace Context that its deliveries continue: that of its request, or the span `accept`
+   * if the server traces it. Null: it belongs to no trace.
    */
   traceparent: string | null;
   /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
@@ -1089,15 +1095,15 @@ export interface Event {
   attachments: Record<string, unknown>[] | null;
 }
 
-/** Who got an event and why: the rules of now, and what was recorded. */
+/** The receivers of an event and the reasons: the present rules, and the recorded deliveries. */
 export interface EventExplanation {
   eventId: string;
   eventType: string;
   customerExternalId: string | null;
-  /** Whether the schema of now accepts it. */
+  /** Whether the present schema accepts it. */
   accepted: boolean;
   refusal: PreviewRefusal | null;
-  /** Those that it would go to by the rules of now. */
+  /** The destinations of the event by the present rules. */
   destinations: PreviewDestination[];
   /** The rules that name its type. */
   rules: ExplainedRule[];
@@ -1105,9 +1111,9 @@ export interface EventExplanation {
   otherRules: number;
   /** Rules that are not listed: beyond 1,000, or 1 MiB. */
   omittedRules: number;
-  /** The deliveries that it had from the first, at most 1,000. */
+  /** The deliveries made when the event was accepted, at most 1,000. */
   recorded: RecordedDelivery[];
-  /** There may be more in `recorded` than are listed. */
+  /** There can be more in `recorded` than are listed. */
   atLeast: boolean;
 }
 
@@ -1141,11 +1147,11 @@ export interface EventItem {
   idempotencyKey: string | null;
   deliveries: number;
   origin: "API" | "FILE" | "OWN" | "TEST";
-  /** When its content was erased; null while it is there. */
+  /** When its content was erased; null if it was not. */
   erasedAt: string | null;
   /**
-   * The W3C Trace Context that its deliveries continue: of its request, or of the span `accept`
-   * where the server traces it. Null: it belongs to no trace.
+   * The W3C Trace Context that its deliveries continue: that of its request, or the span `accept`
+   * if the server traces it. Null: it belongs to no trace.
    */
   traceparent: string | null;
 }
@@ -1156,31 +1162,31 @@ export interface EventPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** What one rule says of an event that was accepted, by its present version. */
+/** One rule's judgement of an accepted event, by its present version. */
 export interface ExplainedRule {
-  /** Null for the rule that is tried. */
+  /** Null for the rule to be tried. */
   ruleId: string | null;
   name: string;
   destinationId: string | null;
   destinationStatus: DestinationStatus | null;
   enabled: boolean;
-  /** Of `eventTypes`, the first that names the type. */
+  /** The first of `eventTypes` that matches the type. */
   pattern: string | null;
-  /** Whether the destination is the customer's, or tied to none. */
+  /** Whether the destination is the event's customer's, or tied to no customer. */
   customerMatches: boolean;
   filter: string | null;
-  /** Null without a filter, or where it failed. */
+  /** Null without a filter, or if it failed. */
   filterValue: boolean | null;
   filterError: string | null;
   /**
-   * What the filter names of the event, 8 members at the most. Null in an embed session whose
-   * workspace does not let its customers `viewPayloads`.
+   * The values that the filter reads from the event, 8 members at most.Null in an embed session
+   * whose workspace does not let its customers `viewPayloads`.
    */
   filterRead: FilterMember[] | null;
   priority: Priority;
@@ -1211,11 +1217,11 @@ export interface FileInput {
   source?: FileSource | null;
 }
 
-/** A file. What its sender said of it is a claim: nobody looks into it. */
+/** A file. Its type and name are the sender's claims: the service does not check the content. */
 export interface FileItem {
   id: string;
   environment: Environment;
-  /** PENDING: it is to be fetched from its URL; FAILED: that never gave it. */
+  /** PENDING: it waits to be fetched from its URL. FAILED: it could not be fetched. */
   state: "PENDING" | "STORED" | "FAILED";
   purpose: "UPLOAD" | "ATTACHMENT";
   fileName: string | null;
@@ -1225,14 +1231,14 @@ export interface FileItem {
   /** In hexadecimal. */
   sha256: string | null;
   metadata: Record<string, unknown> | null;
-  /** Where it came from. The URL itself is not shown: it may be a secret. */
+  /** Its source. The URL itself is not shown: it can be a secret. */
   source: "CONTENT" | "INLINE" | "URL" | "FILE";
   customerExternalId: string | null;
   eventId: string;
   /** Why it FAILED. */
   error: string | null;
   createdAt: string;
-  /** As the retention of the plan is now. */
+  /** When retention removes it, by the present plan. */
   expiresAt: string;
 }
 
@@ -1242,8 +1248,8 @@ export interface FilePage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
@@ -1256,7 +1262,7 @@ export interface FileReceipt {
   sizeBytes: number | null;
   /** In hexadecimal; null until a URL was fetched. */
   sha256: string | null;
-  /** The `idempotencyKey` was used: this is the first one's. */
+  /** The `idempotencyKey` was used before: this is the file of its first use. */
   duplicate: boolean;
   deliveries: number;
 }
@@ -1268,8 +1274,8 @@ export interface FileSource {
 }
 
 /**
- * How often a rule's filter gave neither true nor false since it was written; such an event does
- * not match.
+ * How often a rule's filter could not be evaluated since it was written; such an event does not
+ * match.
  */
 export interface FilterErrors {
   count: number;
@@ -1281,7 +1287,7 @@ export interface FilterErrors {
 export interface FilterMember {
   /** Such as `event.payload.total`. */
   path: string;
-  /** As JSON, cut off after 200 characters. Null: the event has no such member. */
+  /** Its JSON, cut off after 200 characters. Null: the event has no such member. */
   value: string | null;
 }
 
@@ -1300,7 +1306,7 @@ export interface Found {
   label: string;
 }
 
-/** What was counted within an hour (UTC) that begins at `at`. */
+/** The counters of the hour (UTC) that begins at `at`. */
 export interface HourCounts {
   attempts: number;
   delivered: number;
@@ -1324,15 +1330,15 @@ export interface InferenceDraft {
   create?: boolean;
 }
 
-/** What recent events of a type have in common. */
+/** A schema inferred from recent events of a type. */
 export interface InferredSchema {
   eventType: string;
-  /** Events that it was made of. */
+  /** The number of sampled events. */
   sampled: number;
-  /** All of them conform to it. */
+  /** A schema to which all of them conform. */
   schema: Record<string, unknown> | boolean;
   conflicts: Conflict[];
-  /** The draft that was made of it, if asked for. */
+  /** The draft made from it, if asked for. */
   created: SchemaVersion | null;
 }
 
@@ -1352,7 +1358,7 @@ export interface KeyDraft {
   name: string;
   /** An MCP key has read or manage. */
   scope: Scope;
-  /** Of an API key: the caller's own, or the one that an MCP key names here. */
+  /** For an API key: the caller's own environment, or the one that an MCP key names here. */
   environment?: Environment | null;
 }
 
@@ -1361,14 +1367,14 @@ export type KeyKind = "API_KEY" | "MCP_KEY";
 
 /** Deliveries of one destination that are sent one after another. */
 export interface Lane {
-  /** What the events have in common; null for DESTINATION, the lane of ordering STRICT. */
+  /** The value that the lane's events share; null for DESTINATION, the lane of ordering STRICT. */
   key: string | null;
   kind: "CUSTOMER" | "CORRELATION" | "SOURCE" | "DESTINATION";
   /** Deliveries that wait in it, the head among them. */
   depth: number;
-  /** There may be more in `depth` than were counted. */
+  /** The lane can have more deliveries than `depth` counts. */
   atLeast: boolean;
-  /** The delivery that has to end first. Null if it ended during this request. */
+  /** The delivery that must end first. Null if it ended during this request. */
   head: DeliveryItem | null;
   /** The earliest instant of the head's next attempt. Null: now, or not known. */
   until: string | null;
@@ -1380,8 +1386,8 @@ export interface LanePage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
@@ -1393,16 +1399,16 @@ export interface Latency {
   p99: number | null;
 }
 
-/** How long the process served nobody else at a time, since its start: over all environments. */
+/** How long a step of the process kept other work waiting, since its start: over all environments. */
 export interface LoopHealth {
-  /** A longer step is told of in the operator's log. */
+  /** The limit in milliseconds. The operator's log has each longer step. */
   limitMs: number;
   /** Steps beyond the limit. */
   longSteps: number;
   longestStepMs: number;
   /** The most CPU of any step. A long step of little CPU was held by the machine. */
   mostStepCpuMs: number;
-  /** Those that worked for this environment or its workspace. */
+  /** The steps that worked for this environment or its workspace. */
   ownLongSteps: number;
 }
 
@@ -1422,16 +1428,16 @@ export interface Node {
   /** The name of its machine. */
   name: string;
   version: string;
-  /** Where other servers reach it. Null: nowhere, as `peer_bind` is not set. */
+  /** The address for other servers. Null: none, since `peer_bind` is not set. */
   address: string | null;
   startedAt: string;
   /** SILENT: no heartbeat for a second. DEAD: a standby takes over from it. */
   state: "LIVE" | "SILENT" | "DEAD";
   /** Whether this is the server that answers. */
   answering: boolean;
-  /** At the last look, half a second ago at most. */
+  /** When its last heartbeat was seen, at most half a second ago. */
   heartbeatAgeMs: number;
-  /** Of 256 shares of all workspaces, those that it has. */
+  /** How many of the 256 shares of all workspaces it has. */
   slots: number;
   /** ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over. */
   role: "ACTIVE" | "STANDBY";
@@ -1443,8 +1449,8 @@ export interface NodePage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
@@ -1512,7 +1518,7 @@ export interface PreviewDestination {
   /** DISABLED holds its deliveries. */
   status: "ACTIVE" | "DISABLED";
   priority: Priority;
-  /** By which rule; null: by the one that is tried. */
+  /** The rule that selects it; null: the rule to be tried. */
   ruleId: string | null;
 }
 
@@ -1521,16 +1527,16 @@ export interface PreviewDestination {
  * `eventId`, the template's own example without either.
  */
 export interface PreviewDraft {
-  /** Secrets may be masked or left out. */
+  /** Secrets can be masked or left out. */
   config?: Record<string, unknown>;
-  /** Of this template: `config` is a merge patch of its configuration. */
+  /** A destination of this template: `config` is a merge patch of its configuration. */
   destinationId?: string | null;
   /**
-   * An event as for `POST /events`; or, without `eventType`, a body as it is sent out, such as a
-   * transform script returns: `type`, `data` and the rest.
+   * An event as for `POST /events`. Without `eventType`, a body as it is sent out or returned by a
+   * transform script: `type`, `data` and the other fields.
    */
   event?: Record<string, unknown> | null;
-  /** An event that was sent. */
+  /** The id of an accepted event. */
   eventId?: string | null;
 }
 
@@ -1540,32 +1546,32 @@ export interface PreviewInput {
   rule?: RuleTrial | null;
 }
 
-/** Why the event would not be accepted: the active schema of its type refuses it. */
+/** The reason why the event would be refused: the active schema of its type rejects it. */
 export interface PreviewRefusal {
   code: string;
   message: string;
   details: ErrorDetail[];
 }
 
-/** What one rule says of the event. */
+/** One rule's judgement of the event. */
 export interface PreviewRule {
-  /** Null for the rule that is tried. */
+  /** Null for the rule to be tried. */
   ruleId: string | null;
   name: string;
   destinationId: string | null;
   destinationStatus: DestinationStatus | null;
   enabled: boolean;
-  /** Of `eventTypes`, the first that names the type. */
+  /** The first of `eventTypes` that matches the type. */
   pattern: string | null;
-  /** Whether the destination is the customer's, or tied to none. */
+  /** Whether the destination is the event's customer's, or tied to no customer. */
   customerMatches: boolean;
   filter: string | null;
-  /** Null without a filter, or where it failed. */
+  /** Null without a filter, or if it failed. */
   filterValue: boolean | null;
   filterError: string | null;
   /**
-   * What the filter names of the event, 8 members at the most. Null in an embed session whose
-   * workspace does not let its customers `viewPayloads`.
+   * The values that the filter reads from the event, 8 members at most.Null in an embed session
+   * whose workspace does not let its customers `viewPayloads`.
    */
   filterRead: FilterMember[] | null;
   priority: Priority;
@@ -1580,15 +1586,15 @@ export type Priority = "STANDARD" | "HIGH" | "CRITICAL";
 export interface Queue {
   pending: number;
   inFlight: number;
-  /** As set; the present one where that is `auto`. */
+  /** The configured value; the present one if that is `auto`. */
   concurrency: number;
   /**
-   * The least that keeps up with the busiest ten seconds of the last five minutes, by Little's law;
-   * null after fewer than 20 attempts.
+   * The lowest concurrency that keeps up with the busiest ten seconds of the last five minutes, by
+   * Little's law; null after fewer than 20 attempts.
    */
   suggestedConcurrency: number | null;
   /**
-   * How many attempts may be in flight: 1 with ordering STRICT and while the circuit probes, 0
+   * How many attempts can be in flight: 1 with ordering STRICT and while the circuit probes, 0
    * while the destination is disabled.
    */
   effectiveConcurrency: number;
@@ -1597,8 +1603,8 @@ export interface Queue {
   /** Over the last minute. */
   deliveredPerSecond: number;
   /**
-   * Until what waits has been worked off at these rates; null where nothing waits, or as much
-   * arrives as is delivered.
+   * The time until the waiting deliveries are sent at these rates; null if none wait, or if as many
+   * arrive as are delivered.
    */
   drainSeconds: number | null;
   /**
@@ -1620,14 +1626,14 @@ export interface QuotasDraft {
   requestsPerMinute?: number | null;
 }
 
-/** A delivery that an event had from the first. */
+/** A delivery made when the event was accepted. */
 export interface RecordedDelivery {
   deliveryId: string;
   destinationId: string;
   status: DeliveryStatus;
 }
 
-/** Why an event of a batch was rejected. */
+/** The reason why an event of a batch was rejected. */
 export interface Rejection {
   code: ErrorCode;
   message: string;
@@ -1661,7 +1667,7 @@ export interface ReplayDraft {
   ratePerSecond?: number | null;
 }
 
-/** A replay job: what it selects, and how far it is. */
+/** A replay job: its selection and its progress. */
 export interface ReplayJob {
   id: string;
   environment: Environment;
@@ -1682,13 +1688,13 @@ export interface ReplayJob {
   limit: number | null;
   dryRun: boolean;
   ratePerSecond: number | null;
-  /** Selected; while PENDING, counted so far. */
+  /** Selected deliveries; while PENDING, those counted so far. */
   total: number;
-  /** Made into new deliveries; by their kind, cancelled, or made due or attempted. */
+  /** Replays: made into new deliveries. Other kinds: cancelled, or made due or attempted. */
   enqueued: number;
   /**
-   * Cannot be replayed: the event is gone, or the destination was archived. By their kind: have
-   * ended before they were cancelled, or were cancelled before they were retried.
+   * Replays: the event is gone, or the destination was archived. Other kinds: ended before they
+   * were cancelled, or cancelled before they were retried.
    */
   skipped: number;
   /** Of the new deliveries. */
@@ -1703,7 +1709,7 @@ export interface ReplayJob {
   error: string | null;
 }
 
-/** A replay job with the destinations that have most of it, at most 100. */
+/** A replay job with the destinations that have the most deliveries of it, at most 100. */
 export interface ReplayJobDetail {
   id: string;
   environment: Environment;
@@ -1724,13 +1730,13 @@ export interface ReplayJobDetail {
   limit: number | null;
   dryRun: boolean;
   ratePerSecond: number | null;
-  /** Selected; while PENDING, counted so far. */
+  /** Selected deliveries; while PENDING, those counted so far. */
   total: number;
-  /** Made into new deliveries; by their kind, cancelled, or made due or attempted. */
+  /** Replays: made into new deliveries. Other kinds: cancelled, or made due or attempted. */
   enqueued: number;
   /**
-   * Cannot be replayed: the event is gone, or the destination was archived. By their kind: have
-   * ended before they were cancelled, or were cancelled before they were retried.
+   * Replays: the event is gone, or the destination was archived. Other kinds: ended before they
+   * were cancelled, or cancelled before they were retried.
    */
   skipped: number;
   /** Of the new deliveries. */
@@ -1744,7 +1750,7 @@ export interface ReplayJobDetail {
   /** Why it is FAILED. */
   error: string | null;
   destinations: ReplayShare[];
-  /** Of a dry run that replays and is COMPLETED: up to three requests as they would be sent. */
+  /** For a COMPLETED dry run of a replay: up to three requests as they would be sent. */
   samples: SentRequest[] | null;
 }
 
@@ -1754,21 +1760,21 @@ export interface ReplayJobPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
 
-/** How far a replay job is. */
+/** The progress of a replay job. */
 export interface ReplayProgress {
-  /** Selected; while PENDING, counted so far. */
+  /** Selected deliveries; while PENDING, those counted so far. */
   total: number;
-  /** Made into new deliveries; by their kind, cancelled, or made due or attempted. */
+  /** Replays: made into new deliveries. Other kinds: cancelled, or made due or attempted. */
   enqueued: number;
   /**
-   * Cannot be replayed: the event is gone, or the destination was archived. By their kind: have
-   * ended before they were cancelled, or were cancelled before they were retried.
+   * Replays: the event is gone, or the destination was archived. Other kinds: ended before they
+   * were cancelled, or cancelled before they were retried.
    */
   skipped: number;
   /** Of the new deliveries. */
@@ -1779,15 +1785,15 @@ export interface ReplayProgress {
   status: ReplayStatus;
   remaining: number;
   percent: number;
-  /** Deliveries that come to their end, lately. */
+  /** Deliveries that end per second, lately. */
   perSecond: number | null;
   startedAt: string | null;
   finishedAt: string | null;
-  /** Null where it cannot be said. */
+  /** Null if it cannot be estimated. */
   etaSeconds: number | null;
 }
 
-/** What one destination has of a job. */
+/** One destination's part of a job. */
 export interface ReplayShare {
   destinationId: string;
   total: number;
@@ -1813,7 +1819,7 @@ export interface RoutingRule {
   filter: string | null;
   priority: Priority;
   enabled: boolean;
-  /** Null where there were none. */
+  /** Null if there were none. */
   filterErrors: FilterErrors | null;
   createdAt: string;
   updatedAt: string;
@@ -1825,8 +1831,8 @@ export interface RoutingRulePage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
@@ -1861,14 +1867,14 @@ export interface RulePatch {
   enabled?: boolean | null;
 }
 
-/** What would become of an event. */
+/** The result of the rules for an event. */
 export interface RulePreview {
   eventType: string;
   customerExternalId: string | null;
   accepted: boolean;
   refusal: PreviewRefusal | null;
   destinations: PreviewDestination[];
-  /** The rules that name the type, and the one that is tried. */
+  /** The rules that name the type, and the rule to be tried. */
   rules: PreviewRule[];
   /** Rules that name other types only. */
   otherRules: number;
@@ -1925,7 +1931,7 @@ export interface SchemaVersion {
   description: string | null;
   example: unknown;
   createdAt: string;
-  /** The last time; null for a draft. */
+  /** When it was last activated; null for a draft. */
   activatedAt: string | null;
 }
 
@@ -1935,8 +1941,8 @@ export interface SchemaVersionPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
@@ -1944,25 +1950,22 @@ export interface SchemaVersionPage {
 /** What a key may do. */
 export type Scope = "ingest" | "read" | "manage";
 
-/** The request as it was last sent, without its signature and with masked values. */
+/** The last request sent, without its signature and with masked values. */
 export interface SentRequest {
   method: HttpMethod;
   url: string;
   headers: Record<string, string>;
-  /**
-   * As the script and the template that it went through made it, made again; null where that cannot
-   * be done any more.
-   */
+  /** The body, made again by the same script and template; null if that is no longer possible. */
   body: string | null;
-  /** Why there is no body, or not all of it. */
+  /** The reason why the body is missing or incomplete. */
   note: string | null;
 }
 
 /** A session as the customer's servers ask for it. */
 export interface SessionDraft {
-  /** The end-customer; the account is opened when it is new. */
+  /** The end-customer. A new customer gets an account. */
   customerExternalId: string;
-  /** How long it lives; nothing ends it before. */
+  /** How long the session lives. It cannot be ended earlier. */
   ttlSeconds?: number;
 }
 
@@ -2054,7 +2057,7 @@ export interface TemplateDestinationDraft {
   secret?: string | null;
 }
 
-/** An event as it is sent out, a configuration, and what the service is sent for them. */
+/** An example: an event as it is sent out, a configuration, and the request body for the service. */
 export interface TemplateExample {
   event: Record<string, unknown>;
   config: Record<string, unknown>;
@@ -2062,15 +2065,15 @@ export interface TemplateExample {
   body: unknown;
 }
 
-/** What a template would send. */
+/** The request of a template. */
 export interface TemplatePreview {
-  /** Null where something stands against it. */
+  /** Null if there are problems. */
   request: SketchedRequest | null;
-  /** What is wrong with `config` or the event. */
+  /** The problems of `config` or the event. */
   errors: ErrorDetail[];
 }
 
-/** What became of a sample. */
+/** The result of a sample. */
 export interface TestResult {
   /** Null with `dryRun`. */
   deliveryId: string | null;
@@ -2083,11 +2086,11 @@ export interface TestResult {
   errorCategory: ErrorCategory | null;
   errorMessage: string | null;
   responseBody: string | null;
-  /** With `dryRun`: what would be sent. */
+  /** With `dryRun`: the request that would be sent. */
   request: SentRequest | null;
 }
 
-/** What an environment did over the last minute, a second each, and what waits now. */
+/** The counts of an environment over the last minute, second by second, and its waiting deliveries. */
 export interface Throughput {
   environment: Environment;
   at: string;
@@ -2109,7 +2112,7 @@ export interface Throughput {
   loop: LoopHealth;
 }
 
-/** What happened within one second. */
+/** The counts of one second. */
 export interface ThroughputPoint {
   at: string;
   accepted: number;
@@ -2126,20 +2129,20 @@ export interface TransformDraft {
   source: string;
 }
 
-/** What a script made of a body. Nothing was sent or recorded. */
+/** The result of a script for a body. Nothing was sent or recorded. */
 export interface TransformRun {
   success: boolean;
-  /** The outbound body that it was given. */
+  /** The outbound body given to the script. */
   input: unknown;
-  /** The body that would be sent; null where none would be. */
+  /** The body that would be sent; null if none would be. */
   output: unknown;
-  /** It returned null: nothing would be sent. */
+  /** The script returned null: nothing would be sent. */
   skipped: boolean;
-  /** The type that it set. */
+  /** The type set by the script. */
   type: string | null;
-  /** The headers that it set. */
+  /** The headers set by the script. */
   headers: Record<string, string>;
-  /** What it printed, at most 4 KiB. */
+  /** The output of the script, at most 4 KiB. */
   logs: string | null;
   durationMs: number;
   errorCategory: ErrorCategory | null;
@@ -2155,9 +2158,9 @@ export interface TransformScript {
   /** Counts from 1 at its destination; attempts record it. */
   version: number;
   source: string;
-  /** PUBLISHED: every attempt that begins uses it. SUPERSEDED: it was that once. */
+  /** PUBLISHED: every attempt that begins uses it. SUPERSEDED: an earlier PUBLISHED version. */
   status: "DRAFT" | "PUBLISHED" | "SUPERSEDED";
-  /** The last time; null for a draft. */
+  /** When it was last published; null for a draft. */
   publishedAt: string | null;
   createdAt: string;
 }
@@ -2168,8 +2171,8 @@ export interface TransformScriptPage {
   /** Give it as `cursor` for the next page; null at the end. */
   nextCursor: string | null;
   /**
-   * There where the page had to stop: everything that came later was looked at. The next page goes
-   * on from there.
+   * Present if the search stopped early: all items later than this instant were examined. The next
+   * page continues from there.
    */
   searchedTo?: string;
 }
@@ -2191,6 +2194,6 @@ export interface Workspace {
   customerMay: CustomerMay;
   /** Where the portal leads back to after a session; https only. */
   returnUrl: string | null;
-  /** Of the settings; null: as they are by default. */
+  /** When the settings were last written; null: the defaults hold. */
   updatedAt: string | null;
 }

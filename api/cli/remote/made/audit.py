@@ -9,10 +9,10 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "audit_logs.list",
         help=(
-            "List changes of configuration.\n\nNewest first. What concerns the workspace as a "
-            "whole (its plan, MCP keys) is shown to MCP keys. Every change is written with "
-            "its entry or not at all; entries are never removed. A page may hold fewer than "
-            "`limit`, even none, and still have a `nextCursor`."
+            "List changes of configuration.\n\nNewest first. MCP keys also see changes of the "
+            "whole workspace (its plan, MCP keys). Every change is written with its entry or "
+            "not at all; entries are never removed. A page can hold fewer than `limit`, even "
+            "none, and still have a `nextCursor`."
         ),
         columns=(
             Column("AT", "createdAt"),
@@ -48,7 +48,7 @@ PLAIN: tuple[Plain, ...] = (
                 "--actor",
                 "actor_id",
                 metavar="ID",
-                help=("The id of a key, or what else acted."),
+                help=("The id of a key, or of another actor."),
                 repeated=True,
             ),
         ),

@@ -8,7 +8,7 @@ PLAIN: tuple[Plain, ...] = (
         "context",
         "auth_context",
         help=(
-            "Show what a credential stands for.\n\nWorkspace, environment and scope of the "
+            "Show the identity of a credential.\n\nWorkspace, environment and scope of the "
             "credential. An MCP key need not name an environment. An embed session has no "
             "scope and no key, but the permissions of its customer."
         ),

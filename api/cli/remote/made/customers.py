@@ -19,7 +19,7 @@ PLAIN: tuple[Plain, ...] = (
                 "--prefix",
                 "prefix",
                 metavar="TEXT",
-                help=("Customers whose customerExternalId begins so."),
+                help=("Customers whose customerExternalId begins with this."),
             ),
         ),
         paged=True,
@@ -28,8 +28,8 @@ PLAIN: tuple[Plain, ...] = (
         "get",
         "customers.get",
         help=(
-            "Show a customer.\n\nIts account: the quotas that the workspace has set, the limits "
-            "that its embed sessions act by, and what it has. An account is there once an "
+            "Show a customer.\n\nIts account: the quotas set by the workspace, the limits of "
+            "its embed sessions, and the numbers of its objects. An account exists once an "
             "event, a destination or a session has named the customer."
         ),
         arguments=(("external_id", "EXTERNAL_ID"),),

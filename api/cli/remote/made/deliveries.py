@@ -9,9 +9,9 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "deliveries.list",
         help=(
-            "List deliveries.\n\nA filter that is repeated passes what has any of its values. A "
-            "page may hold fewer than `limit`, even none, and still have a `nextCursor`: the "
-            "time to look for what is rare is bounded. Such a page says `searchedTo`."
+            "List deliveries.\n\nA repeated filter passes deliveries with any of its values. A "
+            "page can hold fewer than `limit`, even none, and still have a `nextCursor`: the "
+            "time to search for rare values is bounded. Such a page has `searchedTo`."
         ),
         columns=(
             Column("CREATED", "createdAt"),
@@ -129,9 +129,9 @@ PLAIN: tuple[Plain, ...] = (
         "deliveries.get",
         help=(
             "Show a delivery with its attempts.\n\nWith its newest attempts: at most 100, and "
-            "where receivers' answers are large as many as have room in 512 KiB. "
-            "`attemptsCursor` is null where these are all; else it is the `cursor` with which "
-            "`GET /deliveries/{id}/attempts` goes on."
+            "fewer if receivers' answers are large (512 KiB in all). `attemptsCursor` is null "
+            "if these are all attempts. Otherwise give it as `cursor` to `GET "
+            "/deliveries/{id}/attempts`."
         ),
         arguments=(("delivery_id", "ID"),),
     ),
@@ -139,8 +139,8 @@ PLAIN: tuple[Plain, ...] = (
         "attempts",
         "deliveries.attempts",
         help=(
-            "List a delivery's attempts.\n\nNewest first. A page ends early where answers of "
-            "receivers are large."
+            "List a delivery's attempts.\n\nNewest first. A page ends early if receivers' "
+            "answers are large."
         ),
         arguments=(("delivery_id", "ID"),),
         columns=(
@@ -158,12 +158,12 @@ PLAIN: tuple[Plain, ...] = (
         "retry",
         "deliveries.retry",
         help=(
-            "Retry a delivery now.\n\nA PENDING or RETRYING delivery is due now, ahead of its "
-            "schedule, which goes on from there. It passes an open circuit and a Retry-After "
-            "of its destination. It still waits for the head of its ordered lane, for the "
+            "Retry a delivery now.\n\nA PENDING or RETRYING delivery becomes due now; its "
+            "schedule continues from there. It passes an open circuit and a Retry-After of "
+            "its destination. It still waits for the head of its ordered lane, for the "
             "destination's concurrency and rate limit, and while the destination is DISABLED. "
-            "One in the dead-letter queue is retried as by `POST /dlq/{deliveryId}/retry`. "
-            "409 where it was delivered or discarded: a replay sends its event again."
+            "A dead letter is retried as by `POST /dlq/{deliveryId}/retry`. 409 if the "
+            "delivery was delivered or discarded: replay its event instead."
         ),
         arguments=(("delivery_id", "ID"),),
     ),
@@ -173,8 +173,8 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "Cancel a delivery.\n\nA PENDING or RETRYING delivery becomes FAILED and DISCARDED, "
             "with `lastError` `cancelled`, and its lane moves on. An attempt in flight ends "
-            "first; if it succeeds, the delivery is DELIVERED. An answer that shows "
-            "DELIVERING means that. 409 where the delivery has ended."
+            "first, and the answer shows DELIVERING. If that attempt succeeds, the delivery "
+            "is DELIVERED. 409 if the delivery has ended."
         ),
         arguments=(("delivery_id", "ID"),),
         confirm="Cancel delivery {}?",
@@ -183,9 +183,9 @@ PLAIN: tuple[Plain, ...] = (
         "explain",
         "deliveries.explain",
         help=(
-            "Say why a delivery waits.\n\nLists every gate that keeps the delivery from being "
-            "sent now, with the instant at which it opens where that is known, its lane, and "
-            "its position there."
+            "Show the reasons why a delivery waits.\n\nLists every gate that keeps the delivery "
+            "from being sent now, and when the gate opens if that is known. It also shows the "
+            "delivery's lane, and its position there."
         ),
         arguments=(("delivery_id", "ID"),),
     ),

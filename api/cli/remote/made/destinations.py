@@ -45,8 +45,8 @@ PLAIN: tuple[Plain, ...] = (
         "delete",
         "destinations.archive",
         help=(
-            "Archive a destination.\n\nWhat waits for it, and what is in the DLQ, is discarded. "
-            "Its record stays readable."
+            "Archive a destination.\n\nWaiting deliveries and those in the dead-letter queue "
+            "are discarded. The destination's record stays readable."
         ),
         arguments=(("destination_id", "ID"),),
         confirm="Archive {} and discard what waits for it?",
@@ -54,7 +54,7 @@ PLAIN: tuple[Plain, ...] = (
     Plain(
         "enable",
         "destinations.enable",
-        help=("Enable a destination.\n\nWhat was held as PENDING is sent."),
+        help=("Enable a destination.\n\nDeliveries held as PENDING are sent."),
         arguments=(("destination_id", "ID"),),
     ),
     Plain(
@@ -67,13 +67,13 @@ PLAIN: tuple[Plain, ...] = (
         "summaries",
         "destinations.summaries",
         help=(
-            "List destinations with their health and their last 24 hours.\n\nArchived "
-            "destinations are not among them. Sorted by `trouble`, failing destinations come "
-            "first, then degraded ones, disabled ones for which something waits, healthy, "
-            "idle and other disabled ones; of each kind the longest queue comes first. A "
-            "destination that has not recovered counts as failing, also while nothing waits "
-            "for it. The order is live, at most a second old: between two pages a destination "
-            "can change its place."
+            "List destinations with their health and their last 24 hours.\n\nWithout archived "
+            "destinations. Sorted by `trouble`, failing destinations come first, then "
+            "degraded ones, disabled ones with waiting deliveries, healthy, idle and other "
+            "disabled ones. Within each kind the longest queue comes first. A destination "
+            "that has not recovered counts as failing, even if no delivery waits for it. The "
+            "order is live, at most a second old: between two pages a destination can change "
+            "its place."
         ),
         columns=(
             Column("STATE", "health.state"),
@@ -87,7 +87,10 @@ PLAIN: tuple[Plain, ...] = (
         ),
         options=(
             Option(
-                "--name", "name", metavar="TEXT", help=("A part of the name, in capitals or not.")
+                "--name",
+                "name",
+                metavar="TEXT",
+                help=("A part of the name; upper and lower case are equal."),
             ),
             Option(
                 "--state",
@@ -115,9 +118,9 @@ PLAIN: tuple[Plain, ...] = (
         "resume",
         "destinations.resume",
         help=(
-            "Lift what holds a destination.\n\nA Retry-After of its receiver ends, and an open "
-            "circuit probes at once; a success closes it. Answers the destination's health, "
-            "which can still show the hold for a moment. 409 where it is DISABLED or "
+            "Lift the hold on a destination.\n\nA Retry-After of its receiver ends, and an open "
+            "circuit probes at once; a success closes it. The answer is the destination's "
+            "health, which can still show the hold for a moment. 409 if it is DISABLED or "
             "ARCHIVED."
         ),
         arguments=(("destination_id", "ID"),),
@@ -125,17 +128,17 @@ PLAIN: tuple[Plain, ...] = (
     Plain(
         "health",
         "destinations.health",
-        help=("Show how a destination does."),
+        help=("Show the health of a destination."),
         arguments=(("destination_id", "ID"),),
     ),
     Plain(
         "lanes",
         "destinations.lanes",
         help=(
-            "List a destination's lanes.\n\nThe ordered lanes in which something waits, the one "
+            "List a destination's lanes.\n\nThe ordered lanes with waiting deliveries, the one "
             "with the oldest head first. A destination with ordering NONE has no lanes. The "
-            "destination's 5,000 oldest deliveries that are not settled are examined; where "
-            "there are more, `atLeast` is true."
+            "destination's 5,000 oldest unsettled deliveries are examined; if there are more, "
+            "`atLeast` is true."
         ),
         arguments=(("destination_id", "ID"),),
         columns=(

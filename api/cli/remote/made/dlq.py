@@ -9,9 +9,9 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "dlq.list",
         help=(
-            "List the dead-letter queue.\n\nDeliveries whose schedule is used up, or that met a "
-            "410; the latest dead first. A page may hold fewer than `limit`, even none, and "
-            "still have a `nextCursor`."
+            "List the dead-letter queue.\n\nDeliveries that used up their schedule, or got a "
+            "410; the latest dead letter first. A page can hold fewer than `limit`, even "
+            "none, and still have a `nextCursor`."
         ),
         columns=(
             Column("DEAD SINCE", "deadLetteredAt"),
@@ -75,11 +75,11 @@ PLAIN: tuple[Plain, ...] = (
         "groups",
         "dlq.groups",
         help=(
-            "Group the dead-letter queue by what deliveries died of.\n\nA group has one "
-            "destination, error category, response status and error, numbers in the error "
-            "left out; the largest group comes first. The latest 20,000 entries that the "
-            "filters select are grouped: where there are more, `atLeast` is true. Give a "
-            "group's `signature` to the retry or discard in bulk."
+            "Group the dead-letter queue by cause.\n\nEntries of a group share destination, "
+            "error category, response status and error text without its numbers. The largest "
+            "group comes first. The latest 20,000 selected entries are grouped: if there are "
+            "more, `atLeast` is true. Give a group's `signature` to the retry or discard in "
+            "bulk."
         ),
         columns=(
             Column("COUNT", "count"),

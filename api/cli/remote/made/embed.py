@@ -8,7 +8,7 @@ PLAIN: tuple[Plain, ...] = (
         "context",
         "embed_sessions.context",
         help=(
-            "Show what a portal needs.\n\nThe session's customer and its end, the workspace's "
+            "Show the data of a portal.\n\nThe session's customer and its end, the workspace's "
             "branding, and what the portal can offer."
         ),
     ),

@@ -9,9 +9,9 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "events.list",
         help=(
-            "List events.\n\nAlso those that no rule matched. A page that had to stop says "
-            "`searchedTo`. An embed session sees its customer's, and of their deliveries "
-            "counts those to its customer's destinations."
+            "List events.\n\nThe list includes events without a matching rule. If the search "
+            "stopped early, the page has `searchedTo`. An embed session sees its customer's "
+            "events, and their deliveries to its customer's destinations."
         ),
         columns=(
             Column("RECEIVED", "receivedAt"),
@@ -79,8 +79,8 @@ PLAIN: tuple[Plain, ...] = (
         "get",
         "events.get",
         help=(
-            "Show an event.\n\n`payload` and `metadata` are byte for byte as they came, and so "
-            "are `attachments` but for their sources: each is a file by now."
+            "Show an event.\n\n`payload` and `metadata` are byte for byte as they came. So are "
+            "`attachments`, except for their sources: each is now a file."
         ),
         arguments=(("event_id", "ID"),),
     ),
@@ -89,11 +89,11 @@ PLAIN: tuple[Plain, ...] = (
         "events.erase",
         help=(
             "Erase an event's content.\n\nErases payload, metadata, attachments and files of "
-            "the event, and what receivers and scripts said of its deliveries. The event, its "
-            "deliveries and all counters stay: `payload` is null and `erasedAt` says since "
-            "when. Waiting deliveries are cancelled and dead letters discarded first; the "
-            "event is not replayed any more. 503 while an attempt is in flight: nothing is "
-            "erased then. Backups keep what they have."
+            "the event, and the answers and script output of its deliveries. The event, its "
+            "deliveries and all counters stay: `payload` is null and `erasedAt` is the time "
+            "of erasure. Waiting deliveries are cancelled and dead letters discarded first. "
+            "The event cannot be replayed any more. 503 while an attempt is in flight: "
+            "nothing is erased then. Backups keep the content."
         ),
         arguments=(("event_id", "ID"),),
         confirm="Erase the content of event {}, for good?",
@@ -102,10 +102,10 @@ PLAIN: tuple[Plain, ...] = (
         "explain",
         "events.explain",
         help=(
-            "Say who got an event, and why.\n\nJudges the event by the rules of now, rule by "
-            "rule, with the values that filters read, and lists the deliveries that it had "
-            "from the first. Where both differ, `changedSince` marks the rules that were made "
-            "or changed after the event."
+            "Show the receivers of an event, and the reasons.\n\nJudges the event by the "
+            "present rules, rule by rule, with the values that filters read. It also lists "
+            "the deliveries made when the event was accepted. If the two differ, "
+            "`changedSince` marks the rules made or changed after the event."
         ),
         arguments=(("event_id", "ID"),),
     ),

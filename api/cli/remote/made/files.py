@@ -9,8 +9,8 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "files.list",
         help=(
-            "List files.\n\nThose that were uploaded, and those that came with events. An embed "
-            "session sees its customer's."
+            "List files.\n\nUploaded files, and files that came with events. An embed session "
+            "sees its customer's files."
         ),
         columns=(
             Column("ID", "id"),

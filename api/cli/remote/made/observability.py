@@ -17,9 +17,10 @@ PLAIN: tuple[Plain, ...] = (
         "counts",
         "observability.counts",
         help=(
-            "Count what an environment holds now.\n\nWhat waits and is in flight comes from "
-            "memory, at most a second old. `retrying` and `inDlq` are counted in the log up "
-            "to 10,000 each: at that number `atLeast` is true."
+            "Count an environment's waiting deliveries and dead letters.\n\nWaiting deliveries "
+            "and those in flight come from memory, at most a second old. `retrying` and "
+            "`inDlq` are counted in the log up to 10,000 each: at that number `atLeast` is "
+            "true."
         ),
     ),
 )

@@ -8,7 +8,7 @@ PLAIN: tuple[Plain, ...] = (
     Plain(
         "list",
         "replay_jobs.list",
-        help=("List replay jobs.\n\nThose that replay, cancel and retry, the newest first."),
+        help=("List replay jobs.\n\nJobs that replay, cancel or retry, the newest first."),
         columns=(
             Column("CREATED", "createdAt"),
             Column("ID", "id"),
@@ -44,10 +44,10 @@ PLAIN: tuple[Plain, ...] = (
         "replay_jobs.cancel",
         help=(
             "Cancel a replay job.\n\nAfter the answer nothing more is enqueued. Deliveries that "
-            "were enqueued and not attempted are cancelled within a second: they are FAILED "
-            "and DISCARDED, and count as failed. An attempt in flight, or its retries, go on. "
-            "A job of the kind CANCEL or RETRY stops where it is. A job that has ended is a "
-            "400."
+            "were enqueued and not attempted are cancelled within a second: they become "
+            "FAILED and DISCARDED, and count as failed. An attempt in flight, and its "
+            "retries, continue. A job of the kind CANCEL or RETRY stops at its present place. "
+            "400 if the job has ended."
         ),
         arguments=(("job_id", "ID"),),
     ),

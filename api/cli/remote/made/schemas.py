@@ -59,9 +59,9 @@ PLAIN: tuple[Plain, ...] = (
         "activate",
         "schemas.activate",
         help=(
-            "Activate a version of an event schema.\n\nEvents of its type are held to it from "
-            "now on; the version that was active becomes DEPRECATED. An event that it refuses "
-            "gets 400 `schema_violation` with the failing paths."
+            "Activate a version of an event schema.\n\nFrom now on, events of its type must "
+            "conform to it. The version that was active becomes DEPRECATED. An event that "
+            "does not conform gets 400 `schema_violation` with the failing paths."
         ),
         arguments=(("schema_id", "ID"),),
     ),
@@ -69,8 +69,8 @@ PLAIN: tuple[Plain, ...] = (
         "deprecate",
         "schemas.deprecate",
         help=(
-            "Deprecate the active version of an event schema.\n\nEvents of its type are held to "
-            "nothing from now on, until a version is activated."
+            "Deprecate the active version of an event schema.\n\nFrom now on, events of its "
+            "type are not checked, until a version is activated."
         ),
         arguments=(("schema_id", "ID"),),
     ),

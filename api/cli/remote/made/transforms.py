@@ -9,7 +9,7 @@ PLAIN: tuple[Plain, ...] = (
         "list",
         "transform_scripts.of_destination",
         help=(
-            "List a destination's transform scripts.\n\nA page may hold fewer than `limit` and "
+            "List a destination's transform scripts.\n\nA page can hold fewer than `limit` and "
             "still have a `nextCursor`: sources are long."
         ),
         arguments=(("destination_id", "DESTINATION_ID"),),
@@ -26,8 +26,8 @@ PLAIN: tuple[Plain, ...] = (
         "delete",
         "transform_scripts.delete",
         help=(
-            "Delete a version of a transform script.\n\nOne that is not PUBLISHED. The plan "
-            "counts it no more; its version is not given to another."
+            "Delete a version of a transform script.\n\nThe version must not be PUBLISHED. It "
+            "no longer counts against the plan; its number is never used again."
         ),
         arguments=(("script_id", "ID"),),
     ),
@@ -36,8 +36,9 @@ PLAIN: tuple[Plain, ...] = (
         "transform_scripts.publish",
         help=(
             "Publish a version of a transform script.\n\nEvery attempt that begins from now on "
-            "uses it, retries too; the version that was PUBLISHED becomes SUPERSEDED. To roll "
-            "back, publish an earlier version. What is PUBLISHED already stays so."
+            "uses it, including retries. The version that was PUBLISHED becomes SUPERSEDED. "
+            "To roll back, publish an earlier version. Publishing the PUBLISHED version "
+            "changes nothing."
         ),
         arguments=(("script_id", "ID"),),
     ),
@@ -46,7 +47,7 @@ PLAIN: tuple[Plain, ...] = (
         "transform_scripts.unpublish",
         help=(
             "Unpublish a transform script.\n\nAttempts that begin from now on send the event's "
-            "own body. A 409 where this version is not the one that is PUBLISHED."
+            "own body. 409 if this version is not the PUBLISHED one."
         ),
         arguments=(("script_id", "ID"),),
     ),

@@ -17,17 +17,17 @@ class ApiKey(TypedDict):
     environment: Environment | None
     prefix: str
     lastFour: str
-    # What the audit log calls the present secret by.
+    # The name of the present secret in the audit log.
     fingerprint: str
     createdAt: str
-    # From another process than the one that saw it a minute late at the most.
+    # Uses in another process appear up to a minute late.
     lastUsedAt: str | None
     # When the present secret ends; null: it does not.
     expiresAt: str | None
 
 
 class ApiKeyWithSecret(TypedDict):
-    """A key with its secret, which is shown this once."""
+    """A key with its secret, shown only in this answer."""
 
     id: str
     kind: KeyKind
@@ -37,10 +37,10 @@ class ApiKeyWithSecret(TypedDict):
     environment: Environment | None
     prefix: str
     lastFour: str
-    # What the audit log calls the present secret by.
+    # The name of the present secret in the audit log.
     fingerprint: str
     createdAt: str
-    # From another process than the one that saw it a minute late at the most.
+    # Uses in another process appear up to a minute late.
     lastUsedAt: str | None
     # When the present secret ends; null: it does not.
     expiresAt: str | None
@@ -55,5 +55,5 @@ class KeyDraft(TypedDict):
     name: str
     # An MCP key has read or manage.
     scope: Scope
-    # Of an API key: the caller's own, or the one that an MCP key names here.
+    # For an API key: the caller's own environment, or the one that an MCP key names here.
     environment: NotRequired[Environment | None]

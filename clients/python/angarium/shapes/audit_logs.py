@@ -5,7 +5,7 @@ from typing import Any, Literal, TypedDict
 
 from angarium.shapes.words import Environment
 
-# A field before and after; null where there was or is none. Secrets are `***`.
+# A field before and after a change; null where it was or is absent. Secrets are `***`.
 AuditChange = TypedDict("AuditChange", {"from": Any, "to": Any})
 
 
@@ -20,9 +20,9 @@ class AuditEntry(TypedDict):
     objectId: str
     actorType: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CLI", "SYSTEM"]
     actorId: str
-    # Null for what concerns the whole workspace.
+    # Null for changes of the whole workspace.
     environment: Environment | None
     requestId: str | None
     changes: dict[str, AuditChange] | None
-    # Of the key's secret that a rotation or revocation ended.
+    # The key's secret that a rotation or revocation ended.
     previousFingerprint: str | None

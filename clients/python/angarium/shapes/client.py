@@ -8,7 +8,7 @@ from angarium.shapes.words import Environment, Scope
 
 
 class AuthContext(TypedDict):
-    """Who calls. What does not apply is null."""
+    """The caller. Fields that do not apply are null."""
 
     kind: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION"]
     workspaceId: str
@@ -23,26 +23,29 @@ class AuthContext(TypedDict):
     # Where the portal leads back to after a session; https only.
     returnUrl: str | None
     branding: Branding
-    # What to offer: what the workspace lets its customers do, and its plan allows. Null for a key.
+    # Abilities that the portal can offer: allowed by the workspace and part of its plan. Null for a
+    # key.
     permissions: CustomerMay | None
 
 
 class LoopHealth(TypedDict):
-    """How long the process served nobody else at a time, since its start: over all environments."""
+    """How long a step of the process kept other work waiting, since its start: over all
+    environments.
+    """
 
-    # A longer step is told of in the operator's log.
+    # The limit in milliseconds. The operator's log has each longer step.
     limitMs: float
     # Steps beyond the limit.
     longSteps: int
     longestStepMs: float
     # The most CPU of any step. A long step of little CPU was held by the machine.
     mostStepCpuMs: float
-    # Those that worked for this environment or its workspace.
+    # The steps that worked for this environment or its workspace.
     ownLongSteps: int
 
 
 class ThroughputPoint(TypedDict):
-    """What happened within one second."""
+    """The counts of one second."""
 
     at: str
     accepted: int
@@ -52,7 +55,9 @@ class ThroughputPoint(TypedDict):
 
 
 class Throughput(TypedDict):
-    """What an environment did over the last minute, a second each, and what waits now."""
+    """The counts of an environment over the last minute, second by second, and its waiting
+    deliveries.
+    """
 
     environment: Environment
     at: str

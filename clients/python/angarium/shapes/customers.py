@@ -10,7 +10,7 @@ class CustomerErasure(TypedDict):
     requestedAt: str
     # Null while it goes on.
     finishedAt: str | None
-    # That have lost their contents so far.
+    # The number of events that have lost their contents so far.
     events: int
 
 
@@ -24,7 +24,7 @@ class CustomerLimits(TypedDict):
 
 
 class CustomerUse(TypedDict):
-    """What a customer has, whoever made it."""
+    """The numbers of a customer's objects, whoever made them."""
 
     # Archived ones left out.
     destinations: int
@@ -73,10 +73,10 @@ class Customer(TypedDict):
     customerAccountId: str
     name: str | None
     quotas: QuotasDraft
-    # When something first named the customer.
+    # When an object first named the customer.
     createdAt: str
     permissions: PermissionsDraft
-    # Null where nobody asked for one.
+    # Null if nobody asked for an erasure.
     erasure: CustomerErasure | None
     limits: CustomerLimits
     used: CustomerUse
@@ -100,5 +100,5 @@ class CustomerItem(TypedDict):
     customerAccountId: str
     name: str | None
     quotas: QuotasDraft
-    # When something first named the customer.
+    # When an object first named the customer.
     createdAt: str

@@ -30,9 +30,9 @@ class Attempt(TypedDict):
     errorCategory: ErrorCategory | None
     # Null in an embed session whose workspace does not let its customers `viewPayloads`.
     errorMessage: str | None
-    # Of the transform script that ran.
+    # The version of the transform script that ran.
     transformVersion: int | None
-    # What the transform script printed, at most 4 KiB.
+    # The output of the transform script, at most 4 KiB.
     logs: str | None
 
 
@@ -57,11 +57,11 @@ class DeliveryWait(TypedDict):
         "QUEUE",
         "STORE",
     ]
-    # Null where it is not known.
+    # Null if it is not known.
     until: str | None
     # A sentence for people.
     detail: str
-    # LANE: the delivery that has to end first.
+    # LANE: the delivery that must end first.
     blockedBy: str | None
 
 
@@ -82,7 +82,7 @@ OrderDraft = TypedDict(
 
 
 class Delivery(TypedDict):
-    """A delivery with its attempts, its event and the request that was last sent."""
+    """A delivery with its attempts, its event and the last request sent."""
 
     id: str
     eventId: str
@@ -106,25 +106,25 @@ class Delivery(TypedDict):
     deliveredAt: str | None
     # Null once retention has removed it.
     event: Event | None
-    # Null before the first that was sent.
+    # Null before the first request is sent.
     request: SentRequest | None
     replayOf: str | None
     replayJobId: str | None
-    # The newest, the last one last.
+    # The newest attempts, the last one last.
     attempts: list[Attempt]
-    # Where the attempts before these are listed; null: there are none.
+    # The cursor of the earlier attempts; null: there are none.
     attemptsCursor: str | None
 
 
 class DeliveryExplanation(TypedDict):
-    """Why a delivery waits."""
+    """The reasons why a delivery waits."""
 
     deliveryId: str
     status: DeliveryStatus
-    # Every gate that it has not passed. Empty: it is in flight, has ended or goes next.
+    # Every gate that it has not passed. Empty: it is in flight, has ended, or is next.
     waits: list[DeliveryWait]
-    # Null where its destination has no lanes.
+    # Null if its destination has no lanes.
     lane: DeliveryLane | None
     # How many waiting deliveries go before it in its lane, or else in its class. Null if it waits
-    # for its schedule only, does not wait, or is behind 5,000 others.
+    # only for its schedule, does not wait, or is behind 5,000 others.
     position: int | None

@@ -56,7 +56,7 @@ Analytics = TypedDict(
 
 
 class Circuit(TypedDict):
-    """Whether deliveries are let through."""
+    """The state of the circuit: whether deliveries pass."""
 
     state: Literal["CLOSED", "OPEN", "HALF_OPEN"]
     openedAt: str | None
@@ -82,7 +82,7 @@ class DeliveryOptions(TypedDict, total=False):
 
 
 class DestinationHold(TypedDict):
-    """What keeps a destination's deliveries from being sent."""
+    """The hold on a destination: the reason why its deliveries are not sent."""
 
     # RETRY_AFTER: the receiver asked for it. CIRCUIT: it is open, or a probe is under way. RATE:
     # the rate limit is used up. STORE: outcomes cannot be recorded fast enough.
@@ -92,7 +92,7 @@ class DestinationHold(TypedDict):
 
 
 class HourCounts(TypedDict):
-    """What was counted within an hour (UTC) that begins at `at`."""
+    """The counters of the hour (UTC) that begins at `at`."""
 
     attempts: int
     delivered: int
@@ -105,14 +105,14 @@ class HourCounts(TypedDict):
 class Lane(TypedDict):
     """Deliveries of one destination that are sent one after another."""
 
-    # What the events have in common; null for DESTINATION, the lane of ordering STRICT.
+    # The value that the lane's events share; null for DESTINATION, the lane of ordering STRICT.
     key: str | None
     kind: Literal["CUSTOMER", "CORRELATION", "SOURCE", "DESTINATION"]
     # Deliveries that wait in it, the head among them.
     depth: int
-    # There may be more in `depth` than were counted.
+    # The lane can have more deliveries than `depth` counts.
     atLeast: bool
-    # The delivery that has to end first. Null if it ended during this request.
+    # The delivery that must end first. Null if it ended during this request.
     head: DeliveryItem | None
     # The earliest instant of the head's next attempt. Null: now, or not known.
     until: str | None
@@ -133,20 +133,20 @@ class Queue(TypedDict):
 
     pending: int
     inFlight: int
-    # As set; the present one where that is `auto`.
+    # The configured value; the present one if that is `auto`.
     concurrency: int
-    # The least that keeps up with the busiest ten seconds of the last five minutes, by Little's
-    # law; null after fewer than 20 attempts.
+    # The lowest concurrency that keeps up with the busiest ten seconds of the last five minutes, by
+    # Little's law; null after fewer than 20 attempts.
     suggestedConcurrency: int | None
-    # How many attempts may be in flight: 1 with ordering STRICT and while the circuit probes, 0
+    # How many attempts can be in flight: 1 with ordering STRICT and while the circuit probes, 0
     # while the destination is disabled.
     effectiveConcurrency: int
     # Over the last minute.
     arrivalsPerSecond: float
     # Over the last minute.
     deliveredPerSecond: float
-    # Until what waits has been worked off at these rates; null where nothing waits, or as much
-    # arrives as is delivered.
+    # The time until the waiting deliveries are sent at these rates; null if none wait, or if as
+    # many arrive as are delivered.
     drainSeconds: float | None
     # The age of the oldest delivery that waits, by when it was made; null where nothing waits. A
     # stream of several destinations has null while some wait only in the database.
@@ -181,7 +181,7 @@ class SigningOptions(TypedDict, total=False):
 
 
 class TestResult(TypedDict):
-    """What became of a sample."""
+    """The result of a sample."""
 
     # Null with `dryRun`.
     deliveryId: str | None
@@ -194,7 +194,7 @@ class TestResult(TypedDict):
     errorCategory: ErrorCategory | None
     errorMessage: str | None
     responseBody: str | None
-    # With `dryRun`: what would be sent.
+    # With `dryRun`: the request that would be sent.
     request: SentRequest | None
 
 
@@ -265,7 +265,7 @@ class DestinationDraft(TypedDict):
 
 
 class DestinationHealth(TypedDict):
-    """How a destination does, from its live actor."""
+    """The health of a destination, from its live actor."""
 
     destinationId: str
     state: Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"]
@@ -274,8 +274,8 @@ class DestinationHealth(TypedDict):
     # 0-1 over the last 5 minutes.
     successRate: float | None
     consecutiveFailures: int
-    # When ten attempts in a row had failed, or something had waited for an hour without a success.
-    # Null after the next success.
+    # The instant when ten attempts in a row had failed, or a delivery had waited for an hour
+    # without a success. Null after the next success.
     failingSince: str | None
     latencyMs: Latency
     lastSuccessAt: str | None
@@ -287,7 +287,9 @@ class DestinationHealth(TypedDict):
 
 
 class DestinationWithSecret(TypedDict):
-    """A destination with its signing secret, shown this once; null where there is none to show."""
+    """A destination with its signing secret, shown only in this answer; null if there is no
+    secret to show.
+    """
 
     id: str
     environment: Environment
@@ -358,15 +360,15 @@ class TemplateDestinationDraft(TypedDict):
 
 
 class DestinationSummary(TypedDict):
-    """A destination, how it does, and its last 24 hours."""
+    """A destination, its health, and its last 24 hours."""
 
     destination: Destination
     health: DestinationHealth
-    # Of the 24 hours of `series`.
+    # The sums of the 24 hours in `series`.
     totals: OutcomeCounts
     # 24 hours, oldest first; the last one is not over yet.
     series: list[HourCounts]
     # Deliveries in the dead-letter queue, counted up to 1,000.
     inDlq: int
-    # There may be more in `inDlq` than were counted.
+    # There can be more in `inDlq` than were counted.
     atLeast: bool

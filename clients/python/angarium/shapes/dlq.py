@@ -15,31 +15,31 @@ from angarium.shapes.words import (
 
 
 class BulkDiscard(TypedDict):
-    """What a discard in bulk did."""
+    """The result of a discard in bulk."""
 
-    # In the queue, and what the filter selects.
+    # Deliveries in the queue that the filter selects.
     matched: int
-    # Left for the next request. Above some millions it is at least so many.
+    # Deliveries left for the next request. Above some millions this is a lower bound.
     remaining: int
     dryRun: bool
     discarded: int
 
 
 class BulkRetry(TypedDict):
-    """What a retry in bulk did. What is neither retried nor remaining has left the queue
-    meanwhile, or its event is gone.
+    """The result of a retry in bulk. A delivery that is neither retried nor remaining has left
+    the queue meanwhile, or its event is gone.
     """
 
-    # In the queue, and what the filter selects.
+    # Deliveries in the queue that the filter selects.
     matched: int
-    # Left for the next request. Above some millions it is at least so many.
+    # Deliveries left for the next request. Above some millions this is a lower bound.
     remaining: int
     dryRun: bool
     retried: int
 
 
 class DlqEntry(TypedDict):
-    """A delivery that died, and why."""
+    """A dead letter, and its cause."""
 
     id: str
     eventId: str
@@ -69,9 +69,9 @@ class DlqEntry(TypedDict):
 
 
 class DlqGroup(TypedDict):
-    """Entries of the dead-letter queue that died of the same."""
+    """Entries of the dead-letter queue with the same cause."""
 
-    # What the retry and the discard in bulk take.
+    # The argument `signature` of retry and discard in bulk.
     signature: str
     destinationId: str
     errorCategory: ErrorCategory | None
@@ -82,7 +82,7 @@ class DlqGroup(TypedDict):
     # At most ten.
     eventTypes: list[str]
     count: int
-    # There may be more than were counted.
+    # There can be more than were counted.
     atLeast: bool
     # The first death.
     firstAt: str

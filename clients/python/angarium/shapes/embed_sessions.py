@@ -8,11 +8,11 @@ from angarium.shapes.words import Environment
 
 
 class EmbedLimits(TypedDict):
-    """What the workspace leaves to a customer."""
+    """The limits that hold for the session's customer."""
 
-    # Of all sessions of this customer together.
+    # For all sessions of this customer together.
     requestsPerMinute: int
-    # Of this customer, archived ones left out.
+    # Destinations of this customer, without archived ones.
     destinations: int
     # Routing rules of this customer's destinations.
     rules: int
@@ -29,33 +29,33 @@ class EmbedSession(TypedDict):
     token: str
     expiresAt: str
     customerAccountId: str
-    # The portal, with the token in the fragment.
+    # The address of the portal, with the token in the fragment.
     url: str
 
 
 class SessionDraft(TypedDict):
     """A session as the customer's servers ask for it."""
 
-    # The end-customer; the account is opened when it is new.
+    # The end-customer. A new customer gets an account.
     customerExternalId: str
-    # How long it lives; nothing ends it before.
+    # How long the session lives. It cannot be ended earlier.
     ttlSeconds: NotRequired[int]
 
 
 class EmbedContext(TypedDict):
-    """What a portal needs to draw itself for whoever's session it has."""
+    """The data with which a portal draws itself for a session."""
 
     workspaceId: str
     workspaceName: str
     environment: Environment
     customerAccountId: str
     customerExternalId: str
-    # When the session ends. Ask for another one before.
+    # When the session ends. Ask for a new session before that.
     expiresAt: str
     branding: Branding
-    # That of the branding; `en` where it has none.
+    # The locale of the branding; `en` if it has none.
     locale: str
-    # What to offer: what the workspace lets its customers do, and its plan allows.
+    # Abilities that the portal can offer: allowed by the workspace and part of its plan.
     permissions: CustomerMay
     # Where the portal leads back to after a session; https only.
     returnUrl: str | None

@@ -40,32 +40,32 @@ class EventItem(TypedDict):
     idempotencyKey: str | None
     deliveries: int
     origin: Literal["API", "FILE", "OWN", "TEST"]
-    # When its content was erased; null while it is there.
+    # When its content was erased; null if it was not.
     erasedAt: str | None
-    # The W3C Trace Context that its deliveries continue: of its request, or of the span `accept`
-    # where the server traces it. Null: it belongs to no trace.
+    # The W3C Trace Context that its deliveries continue: that of its request, or the span `accept`
+    # if the server traces it. Null: it belongs to no trace.
     traceparent: str | None
 
 
 class ExplainedRule(TypedDict):
-    """What one rule says of an event that was accepted, by its present version."""
+    """One rule's judgement of an accepted event, by its present version."""
 
-    # Null for the rule that is tried.
+    # Null for the rule to be tried.
     ruleId: str | None
     name: str
     destinationId: str | None
     destinationStatus: DestinationStatus | None
     enabled: bool
-    # Of `eventTypes`, the first that names the type.
+    # The first of `eventTypes` that matches the type.
     pattern: str | None
-    # Whether the destination is the customer's, or tied to none.
+    # Whether the destination is the event's customer's, or tied to no customer.
     customerMatches: bool
     filter: str | None
-    # Null without a filter, or where it failed.
+    # Null without a filter, or if it failed.
     filterValue: bool | None
     filterError: str | None
-    # What the filter names of the event, 8 members at the most. Null in an embed session whose
-    # workspace does not let its customers `viewPayloads`.
+    # The values that the filter reads from the event, 8 members at most.Null in an embed session
+    # whose workspace does not let its customers `viewPayloads`.
     filterRead: list[FilterMember] | None
     priority: Priority
     matches: bool
@@ -95,7 +95,7 @@ class IngestResult(TypedDict):
 
 
 class RecordedDelivery(TypedDict):
-    """A delivery that an event had from the first."""
+    """A delivery made when the event was accepted."""
 
     deliveryId: str
     destinationId: str
@@ -103,7 +103,7 @@ class RecordedDelivery(TypedDict):
 
 
 class Rejection(TypedDict):
-    """Why an event of a batch was rejected."""
+    """The reason why an event of a batch was rejected."""
 
     code: ErrorCode
     message: str
@@ -111,7 +111,7 @@ class Rejection(TypedDict):
 
 
 class BatchEntry(TypedDict):
-    """What became of one event of a batch."""
+    """The result for one event of a batch."""
 
     index: int
     status: Literal["ACCEPTED", "DUPLICATE", "REJECTED"]
@@ -121,15 +121,15 @@ class BatchEntry(TypedDict):
 
 
 class EventExplanation(TypedDict):
-    """Who got an event and why: the rules of now, and what was recorded."""
+    """The receivers of an event and the reasons: the present rules, and the recorded deliveries."""
 
     eventId: str
     eventType: str
     customerExternalId: str | None
-    # Whether the schema of now accepts it.
+    # Whether the present schema accepts it.
     accepted: bool
     refusal: PreviewRefusal | None
-    # Those that it would go to by the rules of now.
+    # The destinations of the event by the present rules.
     destinations: list[PreviewDestination]
     # The rules that name its type.
     rules: list[ExplainedRule]
@@ -137,14 +137,14 @@ class EventExplanation(TypedDict):
     otherRules: int
     # Rules that are not listed: beyond 1,000, or 1 MiB.
     omittedRules: int
-    # The deliveries that it had from the first, at most 1,000.
+    # The deliveries made when the event was accepted, at most 1,000.
     recorded: list[RecordedDelivery]
-    # There may be more in `recorded` than are listed.
+    # There can be more in `recorded` than are listed.
     atLeast: bool
 
 
 class BatchResult(TypedDict):
-    """What became of a batch."""
+    """The results of a batch."""
 
     accepted: int
     duplicates: int

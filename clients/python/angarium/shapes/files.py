@@ -8,11 +8,11 @@ from angarium.shapes.words import Environment
 
 
 class FileItem(TypedDict):
-    """A file. What its sender said of it is a claim: nobody looks into it."""
+    """A file. Its type and name are the sender's claims: the service does not check the content."""
 
     id: str
     environment: Environment
-    # PENDING: it is to be fetched from its URL; FAILED: that never gave it.
+    # PENDING: it waits to be fetched from its URL. FAILED: it could not be fetched.
     state: Literal["PENDING", "STORED", "FAILED"]
     purpose: Literal["UPLOAD", "ATTACHMENT"]
     fileName: str | None
@@ -22,14 +22,14 @@ class FileItem(TypedDict):
     # In hexadecimal.
     sha256: str | None
     metadata: JsonObject | None
-    # Where it came from. The URL itself is not shown: it may be a secret.
+    # Its source. The URL itself is not shown: it can be a secret.
     source: Literal["CONTENT", "INLINE", "URL", "FILE"]
     customerExternalId: str | None
     eventId: str
     # Why it FAILED.
     error: str | None
     createdAt: str
-    # As the retention of the plan is now.
+    # When retention removes it, by the present plan.
     expiresAt: str
 
 
@@ -42,7 +42,7 @@ class FileReceipt(TypedDict):
     sizeBytes: int | None
     # In hexadecimal; null until a URL was fetched.
     sha256: str | None
-    # The `idempotencyKey` was used: this is the first one's.
+    # The `idempotencyKey` was used before: this is the file of its first use.
     duplicate: bool
     deliveries: int
 

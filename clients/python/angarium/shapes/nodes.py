@@ -12,16 +12,16 @@ class Node(TypedDict):
     # The name of its machine.
     name: str
     version: str
-    # Where other servers reach it. Null: nowhere, as `peer_bind` is not set.
+    # The address for other servers. Null: none, since `peer_bind` is not set.
     address: str | None
     startedAt: str
     # SILENT: no heartbeat for a second. DEAD: a standby takes over from it.
     state: Literal["LIVE", "SILENT", "DEAD"]
     # Whether this is the server that answers.
     answering: bool
-    # At the last look, half a second ago at most.
+    # When its last heartbeat was seen, at most half a second ago.
     heartbeatAgeMs: int
-    # Of 256 shares of all workspaces, those that it has.
+    # How many of the 256 shares of all workspaces it has.
     slots: int
     # ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over.
     role: Literal["ACTIVE", "STANDBY"]

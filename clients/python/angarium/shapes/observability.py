@@ -8,7 +8,7 @@ from angarium.shapes.words import AnalyticsGranularity, AnalyticsPeriod, Environ
 
 
 class Counts(TypedDict):
-    """What an environment holds now."""
+    """The numbers of an environment's present objects."""
 
     at: str
     # Deliveries that wait now, RETRYING ones too.
@@ -19,7 +19,7 @@ class Counts(TypedDict):
     retrying: int
     # Deliveries in the dead-letter queue.
     inDlq: int
-    # There may be more in `retrying` or `inDlq` than were counted.
+    # There can be more in `retrying` or `inDlq` than were counted.
     atLeast: bool
     # Destinations whose circuit is not CLOSED and that have work or an actor.
     openCircuits: int
@@ -28,7 +28,7 @@ class Counts(TypedDict):
 
 
 class DestinationCounts(TypedDict):
-    """What one destination counted."""
+    """The counters of one destination."""
 
     attempts: int
     delivered: int

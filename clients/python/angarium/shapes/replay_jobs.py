@@ -23,7 +23,7 @@ ReplayDraft = TypedDict(
 )
 
 
-# A replay job: what it selects, and how far it is.
+# A replay job: its selection and its progress.
 ReplayJob = TypedDict(
     "ReplayJob",
     {
@@ -58,14 +58,14 @@ ReplayJob = TypedDict(
 
 
 class ReplayProgress(TypedDict):
-    """How far a replay job is."""
+    """The progress of a replay job."""
 
-    # Selected; while PENDING, counted so far.
+    # Selected deliveries; while PENDING, those counted so far.
     total: int
-    # Made into new deliveries; by their kind, cancelled, or made due or attempted.
+    # Replays: made into new deliveries. Other kinds: cancelled, or made due or attempted.
     enqueued: int
-    # Cannot be replayed: the event is gone, or the destination was archived. By their kind: have
-    # ended before they were cancelled, or were cancelled before they were retried.
+    # Replays: the event is gone, or the destination was archived. Other kinds: ended before they
+    # were cancelled, or cancelled before they were retried.
     skipped: int
     # Of the new deliveries.
     delivered: int
@@ -75,9 +75,9 @@ class ReplayProgress(TypedDict):
     status: ReplayStatus
     remaining: int
     percent: float
-    # Deliveries that come to their end, lately.
+    # Deliveries that end per second, lately.
     perSecond: float | None
     startedAt: str | None
     finishedAt: str | None
-    # Null where it cannot be said.
+    # Null if it cannot be estimated.
     etaSeconds: int | None

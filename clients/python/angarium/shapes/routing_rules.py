@@ -8,8 +8,8 @@ from angarium.shapes.words import DestinationStatus, Environment, Priority
 
 
 class FilterErrors(TypedDict):
-    """How often a rule's filter gave neither true nor false since it was written; such an event
-    does not match.
+    """How often a rule's filter could not be evaluated since it was written; such an event does
+    not match.
     """
 
     count: int
@@ -18,24 +18,24 @@ class FilterErrors(TypedDict):
 
 
 class PreviewRule(TypedDict):
-    """What one rule says of the event."""
+    """One rule's judgement of the event."""
 
-    # Null for the rule that is tried.
+    # Null for the rule to be tried.
     ruleId: str | None
     name: str
     destinationId: str | None
     destinationStatus: DestinationStatus | None
     enabled: bool
-    # Of `eventTypes`, the first that names the type.
+    # The first of `eventTypes` that matches the type.
     pattern: str | None
-    # Whether the destination is the customer's, or tied to none.
+    # Whether the destination is the event's customer's, or tied to no customer.
     customerMatches: bool
     filter: str | None
-    # Null without a filter, or where it failed.
+    # Null without a filter, or if it failed.
     filterValue: bool | None
     filterError: str | None
-    # What the filter names of the event, 8 members at the most. Null in an embed session whose
-    # workspace does not let its customers `viewPayloads`.
+    # The values that the filter reads from the event, 8 members at most.Null in an embed session
+    # whose workspace does not let its customers `viewPayloads`.
     filterRead: list[FilterMember] | None
     priority: Priority
     matches: bool
@@ -93,21 +93,21 @@ class RoutingRule(TypedDict):
     filter: str | None
     priority: Priority
     enabled: bool
-    # Null where there were none.
+    # Null if there were none.
     filterErrors: FilterErrors | None
     createdAt: str
     updatedAt: str
 
 
 class RulePreview(TypedDict):
-    """What would become of an event."""
+    """The result of the rules for an event."""
 
     eventType: str
     customerExternalId: str | None
     accepted: bool
     refusal: PreviewRefusal | None
     destinations: list[PreviewDestination]
-    # The rules that name the type, and the one that is tried.
+    # The rules that name the type, and the rule to be tried.
     rules: list[PreviewRule]
     # Rules that name other types only.
     otherRules: int

@@ -8,7 +8,7 @@ from angarium.shapes.words import Environment, SchemaStatus
 
 
 class Conflict(TypedDict):
-    """A place where the sampled events disagree, so that little could be said of it."""
+    """A place where the sampled events differ so much that the schema says little about it."""
 
     path: str
     message: str
@@ -52,18 +52,18 @@ class SchemaVersion(TypedDict):
     description: str | None
     example: Any
     createdAt: str
-    # The last time; null for a draft.
+    # When it was last activated; null for a draft.
     activatedAt: str | None
 
 
 class InferredSchema(TypedDict):
-    """What recent events of a type have in common."""
+    """A schema inferred from recent events of a type."""
 
     eventType: str
-    # Events that it was made of.
+    # The number of sampled events.
     sampled: int
-    # All of them conform to it.
+    # A schema to which all of them conform.
     schema: JsonObject | bool
     conflicts: list[Conflict]
-    # The draft that was made of it, if asked for.
+    # The draft made from it, if asked for.
     created: SchemaVersion | None

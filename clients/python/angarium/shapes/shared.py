@@ -108,10 +108,10 @@ class Event(TypedDict):
     idempotencyKey: str | None
     deliveries: int
     origin: Literal["API", "FILE", "OWN", "TEST"]
-    # When its content was erased; null while it is there.
+    # When its content was erased; null if it was not.
     erasedAt: str | None
-    # The W3C Trace Context that its deliveries continue: of its request, or of the span `accept`
-    # where the server traces it. Null: it belongs to no trace.
+    # The W3C Trace Context that its deliveries continue: that of its request, or the span `accept`
+    # if the server traces it. Null: it belongs to no trace.
     traceparent: str | None
     # Null in an embed session whose workspace does not let its customers `viewPayloads`.
     payload: JsonObject | None
@@ -124,7 +124,7 @@ class FilterMember(TypedDict):
 
     # Such as `event.payload.total`.
     path: str
-    # As JSON, cut off after 200 characters. Null: the event has no such member.
+    # Its JSON, cut off after 200 characters. Null: the event has no such member.
     value: str | None
 
 
@@ -144,12 +144,12 @@ class PreviewDestination(TypedDict):
     # DISABLED holds its deliveries.
     status: Literal["ACTIVE", "DISABLED"]
     priority: Priority
-    # By which rule; null: by the one that is tried.
+    # The rule that selects it; null: the rule to be tried.
     ruleId: str | None
 
 
 class ReplayShare(TypedDict):
-    """What one destination has of a job."""
+    """One destination's part of a job."""
 
     destinationId: str
     total: int
@@ -158,15 +158,14 @@ class ReplayShare(TypedDict):
 
 
 class SentRequest(TypedDict):
-    """The request as it was last sent, without its signature and with masked values."""
+    """The last request sent, without its signature and with masked values."""
 
     method: HttpMethod
     url: str
     headers: dict[str, str]
-    # As the script and the template that it went through made it, made again; null where that
-    # cannot be done any more.
+    # The body, made again by the same script and template; null if that is no longer possible.
     body: str | None
-    # Why there is no body, or not all of it.
+    # The reason why the body is missing or incomplete.
     note: str | None
 
 
@@ -184,9 +183,9 @@ class Success(TypedDict):
 
 
 class AnalyticsPoint(TypedDict):
-    """What was counted from `at` until the next point."""
+    """The counters from `at` until the next point."""
 
-    # By the minute in which they ended.
+    # Attempts, by the minute in which they ended.
     attempts: int
     # Deliveries.
     delivered: int
@@ -194,16 +193,16 @@ class AnalyticsPoint(TypedDict):
     failed: int
     # Attempts with a number above 1.
     retried: int
-    # Deliveries, by the minute in which they came into the DLQ first.
+    # Deliveries, by the minute in which they first became dead letters.
     deadLettered: int
     latencyMs: Latency
     at: str
 
 
 class AnalyticsTotals(TypedDict):
-    """What was counted over the whole period."""
+    """The totals of the whole period."""
 
-    # By the minute in which they ended.
+    # Attempts, by the minute in which they ended.
     attempts: int
     # Deliveries.
     delivered: int
@@ -211,7 +210,7 @@ class AnalyticsTotals(TypedDict):
     failed: int
     # Attempts with a number above 1.
     retried: int
-    # Deliveries, by the minute in which they came into the DLQ first.
+    # Deliveries, by the minute in which they first became dead letters.
     deadLettered: int
     latencyMs: Latency
 
@@ -241,14 +240,14 @@ class Branding(TypedDict):
 
 
 class PreviewRefusal(TypedDict):
-    """Why the event would not be accepted: the active schema of its type refuses it."""
+    """The reason why the event would be refused: the active schema of its type rejects it."""
 
     code: str
     message: str
     details: list[ErrorDetail]
 
 
-# A replay job with the destinations that have most of it, at most 100.
+# A replay job with the destinations that have the most deliveries of it, at most 100.
 ReplayJobDetail = TypedDict(
     "ReplayJobDetail",
     {

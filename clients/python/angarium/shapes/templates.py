@@ -12,14 +12,14 @@ class PreviewDraft(TypedDict, total=False):
     `eventId`, the template's own example without either.
     """
 
-    # Secrets may be masked or left out.
+    # Secrets can be masked or left out.
     config: JsonObject
-    # Of this template: `config` is a merge patch of its configuration.
+    # A destination of this template: `config` is a merge patch of its configuration.
     destinationId: str | None
-    # An event as for `POST /events`; or, without `eventType`, a body as it is sent out, such as a
-    # transform script returns: `type`, `data` and the rest.
+    # An event as for `POST /events`. Without `eventType`, a body as it is sent out or returned by a
+    # transform script: `type`, `data` and the other fields.
     event: JsonObject | None
-    # An event that was sent.
+    # The id of an accepted event.
     eventId: str | None
 
 
@@ -35,7 +35,9 @@ class SketchedRequest(TypedDict):
 
 
 class TemplateExample(TypedDict):
-    """An event as it is sent out, a configuration, and what the service is sent for them."""
+    """An example: an event as it is sent out, a configuration, and the request body for the
+    service.
+    """
 
     event: JsonObject
     config: JsonObject
@@ -44,30 +46,30 @@ class TemplateExample(TypedDict):
 
 
 class DestinationTemplate(TypedDict):
-    """What destinations of one service can be made from."""
+    """A template for destinations of one service."""
 
     # The `templateId` of destinations.
     id: str
     name: str
     description: str
-    # What to list it under, such as `chat`.
+    # The category in the catalog, such as `chat`.
     category: str
-    # Names a picture that the reader has.
+    # The name of an icon that clients have.
     icon: str
-    # Of the service's own documentation.
+    # The address of the service's own documentation.
     documentationUrls: list[str]
-    # JSON Schema 2020-12 of `config`, its fields in the order to be asked for. `title` and
+    # JSON Schema 2020-12 of `config`, with its fields in the order of the form. `title` and
     # `description` are for people; fields with `secret` are shown as *** once they are written.
     configSchema: JsonObject
-    # What stands in a destination's `delivery` where it says nothing.
+    # Defaults for a destination's `delivery`.
     defaults: JsonObject
     example: TemplateExample
 
 
 class TemplatePreview(TypedDict):
-    """What a template would send."""
+    """The request of a template."""
 
-    # Null where something stands against it.
+    # Null if there are problems.
     request: SketchedRequest | None
-    # What is wrong with `config` or the event.
+    # The problems of `config` or the event.
     errors: list[ErrorDetail]

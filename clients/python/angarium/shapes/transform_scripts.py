@@ -17,20 +17,20 @@ class TransformDraft(TypedDict):
 
 
 class TransformRun(TypedDict):
-    """What a script made of a body. Nothing was sent or recorded."""
+    """The result of a script for a body. Nothing was sent or recorded."""
 
     success: bool
-    # The outbound body that it was given.
+    # The outbound body given to the script.
     input: Any
-    # The body that would be sent; null where none would be.
+    # The body that would be sent; null if none would be.
     output: Any
-    # It returned null: nothing would be sent.
+    # The script returned null: nothing would be sent.
     skipped: bool
-    # The type that it set.
+    # The type set by the script.
     type: str | None
-    # The headers that it set.
+    # The headers set by the script.
     headers: dict[str, str]
-    # What it printed, at most 4 KiB.
+    # The output of the script, at most 4 KiB.
     logs: str | None
     durationMs: float
     errorCategory: ErrorCategory | None
@@ -47,9 +47,9 @@ class TransformScript(TypedDict):
     # Counts from 1 at its destination; attempts record it.
     version: int
     source: str
-    # PUBLISHED: every attempt that begins uses it. SUPERSEDED: it was that once.
+    # PUBLISHED: every attempt that begins uses it. SUPERSEDED: an earlier PUBLISHED version.
     status: Literal["DRAFT", "PUBLISHED", "SUPERSEDED"]
-    # The last time; null for a draft.
+    # When it was last published; null for a draft.
     publishedAt: str | None
     createdAt: str
 

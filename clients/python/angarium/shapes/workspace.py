@@ -18,5 +18,5 @@ class Workspace(TypedDict):
     customerMay: CustomerMay
     # Where the portal leads back to after a session; https only.
     returnUrl: str | None
-    # Of the settings; null: as they are by default.
+    # When the settings were last written; null: the defaults hold.
     updatedAt: str | None

@@ -22,9 +22,9 @@ class AsyncAuditLogs(AsyncResource):
     ) -> Page[AuditEntry]:
         """List changes of configuration: one page.
 
-        Newest first. What concerns the workspace as a whole (its plan, MCP keys) is shown to
-        MCP keys. Every change is written with its entry or not at all; entries are never
-        removed. A page may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        Newest first. MCP keys also see changes of the whole workspace (its plan, MCP keys).
+        Every change is written with its entry or not at all; entries are never removed. A
+        page can hold fewer than `limit`, even none, and still have a `nextCursor`.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/audit-logs", query))
@@ -32,9 +32,9 @@ class AsyncAuditLogs(AsyncResource):
     def iterate(self, **chosen: Unpack[AuditLogFilter]) -> AsyncIterator[AuditEntry]:
         """List changes of configuration: all pages.
 
-        Newest first. What concerns the workspace as a whole (its plan, MCP keys) is shown to
-        MCP keys. Every change is written with its entry or not at all; entries are never
-        removed. A page may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        Newest first. MCP keys also see changes of the whole workspace (its plan, MCP keys).
+        Every change is written with its entry or not at all; entries are never removed. A
+        page can hold fewer than `limit`, even none, and still have a `nextCursor`.
         """
         return follow_pages(self._send, "/audit-logs", {**chosen, "limit": PAGE})
 

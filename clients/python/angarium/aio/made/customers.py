@@ -37,9 +37,9 @@ class AsyncCustomers(AsyncResource):
     async def get(self, external_id: str) -> Customer:
         """Show a customer.
 
-        Its account: the quotas that the workspace has set, the limits that its embed sessions
-        act by, and what it has. An account is there once an event, a destination or a session
-        has named the customer.
+        Its account: the quotas set by the workspace, the limits of its embed sessions, and
+        the numbers of its objects. An account exists once an event, a destination or a
+        session has named the customer.
         """
         return await self._send(Call("GET", at("customers", external_id)))
 
@@ -53,9 +53,9 @@ class AsyncCustomers(AsyncResource):
     ) -> Customer:
         """Set a customer's name, quotas and permissions.
 
-        They replace what was said before. Quotas and permissions hold embed sessions of the
-        customer, at once here and within a second in other processes; the workspace's keys
-        are held to the plan alone.
+        They replace the earlier ones. Quotas and permissions limit the customer's embed
+        sessions, at once here and within a second in other processes. The workspace's keys
+        are limited by the plan only.
         """
         return await self._send(
             Call(

@@ -30,7 +30,7 @@ class AsyncEmbedSessions(AsyncResource):
         )
 
     async def context(self) -> EmbedContext:
-        """Show what a portal needs.
+        """Show the data of a portal.
 
         The session's customer and its end, the workspace's branding, and what the portal can
         offer.

@@ -18,9 +18,9 @@ class AsyncEvents(AsyncResource):
     ) -> Page[EventItem]:
         """List events: one page.
 
-        Also those that no rule matched. A page that had to stop says `searchedTo`. An embed
-        session sees its customer's, and of their deliveries counts those to its customer's
-        destinations.
+        The list includes events without a matching rule. If the search stopped early, the
+        page has `searchedTo`. An embed session sees its customer's events, and their
+        deliveries to its customer's destinations.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/events", query))
@@ -28,37 +28,37 @@ class AsyncEvents(AsyncResource):
     def iterate(self, **chosen: Unpack[EventFilter]) -> AsyncIterator[EventItem]:
         """List events: all pages.
 
-        Also those that no rule matched. A page that had to stop says `searchedTo`. An embed
-        session sees its customer's, and of their deliveries counts those to its customer's
-        destinations.
+        The list includes events without a matching rule. If the search stopped early, the
+        page has `searchedTo`. An embed session sees its customer's events, and their
+        deliveries to its customer's destinations.
         """
         return follow_pages(self._send, "/events", {**chosen, "limit": PAGE})
 
     async def get(self, event_id: str) -> Event:
         """Show an event.
 
-        `payload` and `metadata` are byte for byte as they came, and so are `attachments` but
-        for their sources: each is a file by now.
+        `payload` and `metadata` are byte for byte as they came. So are `attachments`, except
+        for their sources: each is now a file.
         """
         return await self._send(Call("GET", at("events", event_id)))
 
     async def erase(self, event_id: str) -> Event:
         """Erase an event's content.
 
-        Erases payload, metadata, attachments and files of the event, and what receivers and
-        scripts said of its deliveries. The event, its deliveries and all counters stay:
-        `payload` is null and `erasedAt` says since when. Waiting deliveries are cancelled and
-        dead letters discarded first; the event is not replayed any more. 503 while an attempt
-        is in flight: nothing is erased then. Backups keep what they have.
+        Erases payload, metadata, attachments and files of the event, and the answers and
+        script output of its deliveries. The event, its deliveries and all counters stay:
+        `payload` is null and `erasedAt` is the time of erasure. Waiting deliveries are
+        cancelled and dead letters discarded first. The event cannot be replayed any more. 503
+        while an attempt is in flight: nothing is erased then. Backups keep the content.
         """
         return await self._send(Call("DELETE", at("events", event_id, "payload")))
 
     async def explain(self, event_id: str) -> EventExplanation:
-        """Say who got an event, and why.
+        """Show the receivers of an event, and the reasons.
 
-        Judges the event by the rules of now, rule by rule, with the values that filters read,
-        and lists the deliveries that it had from the first. Where both differ, `changedSince`
-        marks the rules that were made or changed after the event.
+        Judges the event by the present rules, rule by rule, with the values that filters
+        read. It also lists the deliveries made when the event was accepted. If the two
+        differ, `changedSince` marks the rules made or changed after the event.
         """
         return await self._send(Call("GET", at("events", event_id, "explain")))
 

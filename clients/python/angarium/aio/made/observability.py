@@ -39,10 +39,11 @@ class AsyncObservability(AsyncResource):
         )
 
     async def counts(self, *, environment: Environment | None = None) -> Counts:
-        """Count what an environment holds now.
+        """Count an environment's waiting deliveries and dead letters.
 
-        What waits and is in flight comes from memory, at most a second old. `retrying` and
-        `inDlq` are counted in the log up to 10,000 each: at that number `atLeast` is true.
+        Waiting deliveries and those in flight come from memory, at most a second old.
+        `retrying` and `inDlq` are counted in the log up to 10,000 each: at that number
+        `atLeast` is true.
         """
         return await self._send(
             Call("GET", "/observability/counts", query_of({"environment": environment}))

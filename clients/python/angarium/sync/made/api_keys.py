@@ -43,8 +43,8 @@ class ApiKeys(Resource):
     ) -> Page[ApiKey]:
         """List keys: one page.
 
-        Those of the environment that are not revoked; for an MCP key of scope manage also the
-        workspace's MCP keys.
+        The keys of the environment that are not revoked; for an MCP key of scope manage also
+        the workspace's MCP keys.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/api-keys", query))
@@ -52,8 +52,8 @@ class ApiKeys(Resource):
     def iterate(self, **chosen: Unpack[ApiKeyFilter]) -> Iterator[ApiKey]:
         """List keys: all pages.
 
-        Those of the environment that are not revoked; for an MCP key of scope manage also the
-        workspace's MCP keys.
+        The keys of the environment that are not revoked; for an MCP key of scope manage also
+        the workspace's MCP keys.
         """
         return follow_pages(self._send, "/api-keys", {**chosen})
 

@@ -29,9 +29,9 @@ class Deliveries(Resource):
     ) -> Page[DeliveryItem]:
         """List deliveries: one page.
 
-        A filter that is repeated passes what has any of its values. A page may hold fewer
-        than `limit`, even none, and still have a `nextCursor`: the time to look for what is
-        rare is bounded. Such a page says `searchedTo`.
+        A repeated filter passes deliveries with any of its values. A page can hold fewer than
+        `limit`, even none, and still have a `nextCursor`: the time to search for rare values
+        is bounded. Such a page has `searchedTo`.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/deliveries", query))
@@ -39,18 +39,18 @@ class Deliveries(Resource):
     def iterate(self, **chosen: Unpack[DeliveryFilter]) -> Iterator[DeliveryItem]:
         """List deliveries: all pages.
 
-        A filter that is repeated passes what has any of its values. A page may hold fewer
-        than `limit`, even none, and still have a `nextCursor`: the time to look for what is
-        rare is bounded. Such a page says `searchedTo`.
+        A repeated filter passes deliveries with any of its values. A page can hold fewer than
+        `limit`, even none, and still have a `nextCursor`: the time to search for rare values
+        is bounded. Such a page has `searchedTo`.
         """
         return follow_pages(self._send, "/deliveries", {**chosen, "limit": PAGE})
 
     def get(self, delivery_id: str) -> Delivery:
         """Show a delivery with its attempts.
 
-        With its newest attempts: at most 100, and where receivers' answers are large as many
-        as have room in 512 KiB. `attemptsCursor` is null where these are all; else it is the
-        `cursor` with which `GET /deliveries/{id}/attempts` goes on.
+        With its newest attempts: at most 100, and fewer if receivers' answers are large (512
+        KiB in all). `attemptsCursor` is null if these are all attempts. Otherwise give it as
+        `cursor` to `GET /deliveries/{id}/attempts`.
         """
         return self._send(Call("GET", at("deliveries", delivery_id)))
 
@@ -59,7 +59,7 @@ class Deliveries(Resource):
     ) -> Page[Attempt]:
         """List a delivery's attempts: one page.
 
-        Newest first. A page ends early where answers of receivers are large.
+        Newest first. A page ends early if receivers' answers are large.
         """
         query = query_of({"limit": limit, "cursor": cursor})
         return self._send(Call("GET", at("deliveries", delivery_id, "attempts"), query))
@@ -67,12 +67,12 @@ class Deliveries(Resource):
     def retry(self, delivery_id: str) -> DeliveryItem:
         """Retry a delivery now.
 
-        A PENDING or RETRYING delivery is due now, ahead of its schedule, which goes on from
-        there. It passes an open circuit and a Retry-After of its destination. It still waits
-        for the head of its ordered lane, for the destination's concurrency and rate limit,
-        and while the destination is DISABLED. One in the dead-letter queue is retried as by
-        `POST /dlq/{deliveryId}/retry`. 409 where it was delivered or discarded: a replay
-        sends its event again.
+        A PENDING or RETRYING delivery becomes due now; its schedule continues from there. It
+        passes an open circuit and a Retry-After of its destination. It still waits for the
+        head of its ordered lane, for the destination's concurrency and rate limit, and while
+        the destination is DISABLED. A dead letter is retried as by `POST
+        /dlq/{deliveryId}/retry`. 409 if the delivery was delivered or discarded: replay its
+        event instead.
         """
         return self._send(
             Call("POST", at("deliveries", delivery_id, "retry"), body={}, repeatable=False)
@@ -82,8 +82,8 @@ class Deliveries(Resource):
         """Cancel a delivery.
 
         A PENDING or RETRYING delivery becomes FAILED and DISCARDED, with `lastError`
-        `cancelled`, and its lane moves on. An attempt in flight ends first; if it succeeds,
-        the delivery is DELIVERED. An answer that shows DELIVERING means that. 409 where the
+        `cancelled`, and its lane moves on. An attempt in flight ends first, and the answer
+        shows DELIVERING. If that attempt succeeds, the delivery is DELIVERED. 409 if the
         delivery has ended.
         """
         return self._send(Call("POST", at("deliveries", delivery_id, "cancel"), body={}))
@@ -103,10 +103,10 @@ class Deliveries(Resource):
         """Retry all deliveries that match.
 
         Makes a job of the kind RETRY, in the shape of replay jobs: `GET /replay-
-        jobs/{id}/progress` tells its progress, `POST /replay-jobs/{id}/cancel` ends it. For
+        jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it. For
         each delivery the job does the same as `POST /deliveries/{id}/retry`. It is COMPLETED
         when all deliveries are due or attempted, and PAUSED while the destination is
-        DISABLED. Deliveries that are accepted after the job are left out. `POST /dlq/retry`
+        DISABLED. Deliveries accepted after the job was made are left out. `POST /dlq/retry`
         retries dead letters.
         """
         return self._send(
@@ -144,10 +144,10 @@ class Deliveries(Resource):
         """Cancel all deliveries that match.
 
         Makes a job of the kind CANCEL, in the shape of replay jobs: `GET /replay-
-        jobs/{id}/progress` tells its progress, `POST /replay-jobs/{id}/cancel` ends it. For
-        each delivery the job does the same as `POST /deliveries/{id}/cancel`, also while the
+        jobs/{id}/progress` shows its progress, `POST /replay-jobs/{id}/cancel` ends it. For
+        each delivery the job does the same as `POST /deliveries/{id}/cancel`, even while the
         destination is DISABLED. `skipped` counts deliveries that ended before they could be
-        cancelled. Deliveries that are accepted after the job are left out.
+        cancelled. Deliveries accepted after the job was made are left out.
         """
         return self._send(
             Call(
@@ -170,9 +170,9 @@ class Deliveries(Resource):
         )
 
     def explain(self, delivery_id: str) -> DeliveryExplanation:
-        """Say why a delivery waits.
+        """Show the reasons why a delivery waits.
 
-        Lists every gate that keeps the delivery from being sent now, with the instant at
-        which it opens where that is known, its lane, and its position there.
+        Lists every gate that keeps the delivery from being sent now, and when the gate opens
+        if that is known. It also shows the delivery's lane, and its position there.
         """
         return self._send(Call("GET", at("deliveries", delivery_id, "explain")))

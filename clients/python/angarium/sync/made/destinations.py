@@ -141,14 +141,15 @@ class Destinations(Resource):
     def archive(self, destination_id: str) -> Success:
         """Archive a destination.
 
-        What waits for it, and what is in the DLQ, is discarded. Its record stays readable.
+        Waiting deliveries and those in the dead-letter queue are discarded. The destination's
+        record stays readable.
         """
         return self._send(Call("DELETE", at("destinations", destination_id)))
 
     def enable(self, destination_id: str) -> Destination:
         """Enable a destination.
 
-        What was held as PENDING is sent.
+        Deliveries held as PENDING are sent.
         """
         return self._send(Call("POST", at("destinations", destination_id, "enable"), body={}))
 
@@ -172,11 +173,11 @@ class Destinations(Resource):
     ) -> Iterator[DestinationSummary]:
         """List destinations with their health and their last 24 hours: all pages.
 
-        Archived destinations are not among them. Sorted by `trouble`, failing destinations
-        come first, then degraded ones, disabled ones for which something waits, healthy, idle
-        and other disabled ones; of each kind the longest queue comes first. A destination
-        that has not recovered counts as failing, also while nothing waits for it. The order
-        is live, at most a second old: between two pages a destination can change its place.
+        Without archived destinations. Sorted by `trouble`, failing destinations come first,
+        then degraded ones, disabled ones with waiting deliveries, healthy, idle and other
+        disabled ones. Within each kind the longest queue comes first. A destination that has
+        not recovered counts as failing, even if no delivery waits for it. The order is live,
+        at most a second old: between two pages a destination can change its place.
         """
         return follow_pages(
             self._send,
@@ -192,11 +193,11 @@ class Destinations(Resource):
         )
 
     def resume(self, destination_id: str) -> DestinationHealth:
-        """Lift what holds a destination.
+        """Lift the hold on a destination.
 
         A Retry-After of its receiver ends, and an open circuit probes at once; a success
-        closes it. Answers the destination's health, which can still show the hold for a
-        moment. 409 where it is DISABLED or ARCHIVED.
+        closes it. The answer is the destination's health, which can still show the hold for a
+        moment. 409 if it is DISABLED or ARCHIVED.
         """
         return self._send(Call("POST", at("destinations", destination_id, "resume"), body={}))
 
@@ -226,7 +227,7 @@ class Destinations(Resource):
         )
 
     def health(self, destination_id: str) -> DestinationHealth:
-        """Show how a destination does."""
+        """Show the health of a destination."""
         return self._send(Call("GET", at("destinations", destination_id, "health")))
 
     def deliveries(self, destination_id: str) -> Iterator[DeliveryItem]:
@@ -240,9 +241,9 @@ class Destinations(Resource):
     ) -> Page[Lane]:
         """List a destination's lanes: one page.
 
-        The ordered lanes in which something waits, the one with the oldest head first. A
-        destination with ordering NONE has no lanes. The destination's 5,000 oldest deliveries
-        that are not settled are examined; where there are more, `atLeast` is true.
+        The ordered lanes with waiting deliveries, the one with the oldest head first. A
+        destination with ordering NONE has no lanes. The destination's 5,000 oldest unsettled
+        deliveries are examined; if there are more, `atLeast` is true.
         """
         query = query_of({"limit": limit, "cursor": cursor})
         return self._send(Call("GET", at("destinations", destination_id, "lanes"), query))

@@ -26,8 +26,8 @@ class Dlq(Resource):
     ) -> Page[DlqEntry]:
         """List the dead-letter queue: one page.
 
-        Deliveries whose schedule is used up, or that met a 410; the latest dead first. A page
-        may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        Deliveries that used up their schedule, or got a 410; the latest dead letter first. A
+        page can hold fewer than `limit`, even none, and still have a `nextCursor`.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/dlq", query))
@@ -35,8 +35,8 @@ class Dlq(Resource):
     def iterate(self, **chosen: Unpack[DlqFilter]) -> Iterator[DlqEntry]:
         """List the dead-letter queue: all pages.
 
-        Deliveries whose schedule is used up, or that met a 410; the latest dead first. A page
-        may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        Deliveries that used up their schedule, or got a 410; the latest dead letter first. A
+        page can hold fewer than `limit`, even none, and still have a `nextCursor`.
         """
         return follow_pages(self._send, "/dlq", {**chosen, "limit": PAGE})
 
@@ -50,12 +50,12 @@ class Dlq(Resource):
         error_category: ErrorCategory | Sequence[ErrorCategory] | None = None,
         signature: str | Sequence[str] | None = None,
     ) -> Iterator[DlqGroup]:
-        """Group the dead-letter queue by what deliveries died of: all pages.
+        """Group the dead-letter queue by cause: all pages.
 
-        A group has one destination, error category, response status and error, numbers in the
-        error left out; the largest group comes first. The latest 20,000 entries that the
-        filters select are grouped: where there are more, `atLeast` is true. Give a group's
-        `signature` to the retry or discard in bulk.
+        Entries of a group share destination, error category, response status and error text
+        without its numbers. The largest group comes first. The latest 20,000 selected entries
+        are grouped: if there are more, `atLeast` is true. Give a group's `signature` to the
+        retry or discard in bulk.
         """
         return follow_pages(
             self._send,
@@ -82,8 +82,8 @@ class Dlq(Resource):
         """Retry an entry of the dead-letter queue.
 
         The same delivery is PENDING again, with a fresh schedule and dlqStatus
-        RETRIED_FROM_DLQ; attempt numbers go on, and in its lane it is the last. While its
-        destination is DISABLED it waits. 409 where retention has removed its event.
+        RETRIED_FROM_DLQ. Attempt numbers continue, and the delivery is the last of its lane.
+        It waits while its destination is DISABLED. 409 if retention has removed its event.
         """
         return self._send(Call("POST", at("dlq", delivery_id, "retry"), body={}, repeatable=False))
 
@@ -103,9 +103,9 @@ class Dlq(Resource):
     ) -> BulkRetry:
         """Retry entries of the dead-letter queue in bulk.
 
-        At least one filter is needed. The oldest go first. One request retries 10,000 and
-        works for some seconds at most: `remaining` says how many it left, and the same
-        request once more goes on with them; nothing is retried twice. With `dryRun` it only
+        At least one filter is needed. The oldest go first. One request retries up to 10,000
+        deliveries and works for some seconds at most. `remaining` counts the rest: repeat the
+        same request to retry them. No delivery is retried twice. With `dryRun` it only
         counts.
         """
         return self._send(
@@ -145,8 +145,8 @@ class Dlq(Resource):
     ) -> BulkDiscard:
         """Discard entries of the dead-letter queue in bulk.
 
-        They become DISCARDED for good: FAILED, listed, and never sent again (but by a replay
-        job). Otherwise as the retry in bulk.
+        They become FAILED and DISCARDED for good. They stay listed, and only a replay job can
+        send them again. Everything else is as for the retry in bulk.
         """
         return self._send(
             Call(

@@ -28,7 +28,7 @@ class EmbedSessions(Resource):
         )
 
     def context(self) -> EmbedContext:
-        """Show what a portal needs.
+        """Show the data of a portal.
 
         The session's customer and its end, the workspace's branding, and what the portal can
         offer.

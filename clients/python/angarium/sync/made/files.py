@@ -18,8 +18,8 @@ class Files(Resource):
     ) -> Page[FileItem]:
         """List files: one page.
 
-        Those that were uploaded, and those that came with events. An embed session sees its
-        customer's.
+        Uploaded files, and files that came with events. An embed session sees its customer's
+        files.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/files", query))
@@ -27,8 +27,8 @@ class Files(Resource):
     def iterate(self, **chosen: Unpack[FileFilter]) -> Iterator[FileItem]:
         """List files: all pages.
 
-        Those that were uploaded, and those that came with events. An embed session sees its
-        customer's.
+        Uploaded files, and files that came with events. An embed session sees its customer's
+        files.
         """
         return follow_pages(self._send, "/files", {**chosen, "limit": PAGE})
 

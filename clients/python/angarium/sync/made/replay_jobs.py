@@ -71,7 +71,7 @@ class ReplayJobs(Resource):
     ) -> Page[ReplayJob]:
         """List replay jobs: one page.
 
-        Those that replay, cancel and retry, the newest first.
+        Jobs that replay, cancel or retry, the newest first.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/replay-jobs", query))
@@ -79,7 +79,7 @@ class ReplayJobs(Resource):
     def iterate(self, **chosen: Unpack[ReplayJobFilter]) -> Iterator[ReplayJob]:
         """List replay jobs: all pages.
 
-        Those that replay, cancel and retry, the newest first.
+        Jobs that replay, cancel or retry, the newest first.
         """
         return follow_pages(self._send, "/replay-jobs", {**chosen, "limit": PAGE})
 
@@ -88,16 +88,16 @@ class ReplayJobs(Resource):
         return self._send(Call("GET", at("replay-jobs", job_id)))
 
     def progress(self, job_id: str) -> ReplayProgress:
-        """Show how far a replay job is."""
+        """Show the progress of a replay job."""
         return self._send(Call("GET", at("replay-jobs", job_id, "progress")))
 
     def cancel(self, job_id: str) -> ReplayJobDetail:
         """Cancel a replay job.
 
         After the answer nothing more is enqueued. Deliveries that were enqueued and not
-        attempted are cancelled within a second: they are FAILED and DISCARDED, and count as
-        failed. An attempt in flight, or its retries, go on. A job of the kind CANCEL or RETRY
-        stops where it is. A job that has ended is a 400.
+        attempted are cancelled within a second: they become FAILED and DISCARDED, and count
+        as failed. An attempt in flight, and its retries, continue. A job of the kind CANCEL
+        or RETRY stops at its present place. 400 if the job has ended.
         """
         return self._send(
             Call("POST", at("replay-jobs", job_id, "cancel"), body={}, repeatable=False)

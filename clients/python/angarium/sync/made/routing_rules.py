@@ -96,9 +96,9 @@ class RoutingRules(Resource):
     ) -> RulePreview:
         """Try an event on the rules.
 
-        Which destinations an example event would reach, and why: what each rule that names
-        its type says of it. Nothing is sent or kept, so scope `read` is enough. `rule` is one
-        that is not there yet, to be tried.
+        Shows the destinations that an example event would reach, and the judgement of each
+        rule that names its type. Nothing is sent or kept, so scope `read` is enough. `rule`
+        is a further rule to be tried.
         """
         return self._send(
             Call("POST", "/routing-rules/preview", body=body_of({"event": event, "rule": rule}))

@@ -93,9 +93,9 @@ class Schemas(Resource):
     def activate(self, schema_id: str) -> SchemaVersion:
         """Activate a version of an event schema.
 
-        Events of its type are held to it from now on; the version that was active becomes
-        DEPRECATED. An event that it refuses gets 400 `schema_violation` with the failing
-        paths.
+        From now on, events of its type must conform to it. The version that was active
+        becomes DEPRECATED. An event that does not conform gets 400 `schema_violation` with
+        the failing paths.
         """
         return self._send(
             Call("POST", at("schemas", schema_id, "activate"), body={}, repeatable=False)
@@ -104,7 +104,7 @@ class Schemas(Resource):
     def deprecate(self, schema_id: str) -> SchemaVersion:
         """Deprecate the active version of an event schema.
 
-        Events of its type are held to nothing from now on, until a version is activated.
+        From now on, events of its type are not checked, until a version is activated.
         """
         return self._send(
             Call("POST", at("schemas", schema_id, "deprecate"), body={}, repeatable=False)

@@ -44,10 +44,10 @@ class Templates(Resource):
     ) -> TemplatePreview:
         """Try a template on an event.
 
-        What the service would be sent, with masks for secrets. Nothing is sent or kept, so
-        scope `read` is enough. What is wrong with `config`, or keeps the event from being
-        written as the service takes it, is told in `errors`. A destination's transform script
-        is not run.
+        Shows the request for the service, with masks for secrets. Nothing is sent or kept, so
+        scope `read` is enough. `errors` lists the faults of `config`, and the reasons why the
+        event cannot be written in the service's format. A destination's transform script is
+        not run.
         """
         return self._send(
             Call(

@@ -16,9 +16,9 @@ class TransformScripts(Resource):
         """Create a version of a transform script.
 
         JavaScript with `function transform(event) { return ...; }` over the outbound body. It
-        becomes the next version of its destination, a DRAFT, and acts once it is published.
-        At most 64 KiB (413); what does not compile is a 400 that names the line; 402 where
-        the plan has no scripts, or all of them are there.
+        becomes the next version of its destination, a DRAFT, and is used once it is
+        published. At most 64 KiB (413). A script that does not compile is a 400 that names
+        the line. 402 if the plan has no scripts, or no further one.
         """
         return self._send(
             Call(
@@ -32,7 +32,7 @@ class TransformScripts(Resource):
     def of_destination(self, destination_id: str) -> Iterator[TransformScript]:
         """List a destination's transform scripts: all pages.
 
-        A page may hold fewer than `limit` and still have a `nextCursor`: sources are long.
+        A page can hold fewer than `limit` and still have a `nextCursor`: sources are long.
         """
         return follow_pages(self._send, at("destinations", destination_id, "transform-scripts"), {})
 
@@ -43,25 +43,25 @@ class TransformScripts(Resource):
     def delete(self, script_id: str) -> Success:
         """Delete a version of a transform script.
 
-        One that is not PUBLISHED. The plan counts it no more; its version is not given to
-        another.
+        The version must not be PUBLISHED. It no longer counts against the plan; its number is
+        never used again.
         """
         return self._send(Call("DELETE", at("transform-scripts", script_id), gone_is_done=True))
 
     def publish(self, script_id: str) -> TransformScript:
         """Publish a version of a transform script.
 
-        Every attempt that begins from now on uses it, retries too; the version that was
-        PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version. What is
-        PUBLISHED already stays so.
+        Every attempt that begins from now on uses it, including retries. The version that was
+        PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version. Publishing the
+        PUBLISHED version changes nothing.
         """
         return self._send(Call("POST", at("transform-scripts", script_id, "publish"), body={}))
 
     def unpublish(self, script_id: str) -> TransformScript:
         """Unpublish a transform script.
 
-        Attempts that begin from now on send the event's own body. A 409 where this version is
-        not the one that is PUBLISHED.
+        Attempts that begin from now on send the event's own body. 409 if this version is not
+        the PUBLISHED one.
         """
         return self._send(
             Call("POST", at("transform-scripts", script_id, "unpublish"), body={}, repeatable=False)
@@ -72,9 +72,9 @@ class TransformScripts(Resource):
     ) -> TransformRun:
         """Run a version of a transform script over an event.
 
-        Over `event`, an outbound body, or over that of the event `eventId`; published or not.
-        Nothing is sent, changed or recorded. A script that fails is a 200 with `success`
-        false.
+        Runs over `event`, an outbound body, or over the body of the event `eventId`,
+        published or not. Nothing is sent, changed or recorded. A script that fails is a 200
+        with `success` false.
         """
         return self._send(
             Call(
