@@ -1,8 +1,8 @@
 """The right to write: this process's row and its leases, each with an epoch that only rises.
 
 Every statement of the hot path carries `INTAKE_OWNER` or `SETTLE_OWNER`, which read those rows FOR
-SHARE. Whoever takes over updates the rows first, and so waits for a predecessor's running statement:
-that statement has either committed before, or comes later and writes nothing.
+SHARE. A takeover updates the rows first, and so waits for a predecessor's running statement. That
+statement either commits before the takeover, or comes later and writes nothing.
 """
 
 import uuid
@@ -36,8 +36,8 @@ SETTLE_OWNER = """leases AS MATERIALIZED (
     WHERE held = cardinality({shards}::smallint[])
 )"""
 
-# A statement of a dead predecessor ends by itself within its own limit of 8 s; one that is stuck
-# behind a client that does not read is ended after this.
+# A statement of a dead predecessor ends within its own limit of 8 s. After this longer time, a
+# statement stuck behind a client that does not read is ended.
 _PATIENCE_MS = 3_000
 _TRIES = 5
 
@@ -112,7 +112,7 @@ def of_part(sql: str, part: WorkerPart, column: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """What a start found. `live_writers`: connections of a predecessor that was still alive."""
+    """The findings of a start. `live_writers`: connections of a predecessor that was still alive."""
 
     process: str
     epoch: int
@@ -245,10 +245,10 @@ class Ownership:
                 await self._renew_intake(connection)
 
     async def reclaim_intake(self, connection: Connection, epoch: int) -> NoReturn:
-        """Make sure of the right to write after a statement with this epoch found none: the other of the
-        intake's connections may have renewed it, or have tried to, its answer on its way or lost.
+        """Check the right to write after a statement with this epoch found none. The other connection
+        of the intake can have renewed the epoch, or its attempt to do so is under way or lost.
 
-        Raises ContentionError: the statement is to run again, with the epoch that is ours now. Raises
+        Raises ContentionError: run the statement again, with the present epoch. Raises
         OwnershipLostError when another process has taken over.
         """
         async with self._renewing:
@@ -259,8 +259,8 @@ class Ownership:
     async def _renew_intake(self, connection: Connection) -> None:
         self._highest += 1
         epoch = self._highest
-        # Rows of this process are written by nobody else, so its id alone says that it is the owner.
-        # What a lost connection had asked for comes late, and must not set the epoch back.
+        # Only this process writes its rows, so the id alone shows ownership. A late statement of a lost
+        # connection must not set the epoch back.
         rows = await connection.fetch(
             "UPDATE processes SET epoch = $2 WHERE id = $1::uuid AND epoch < $2 RETURNING epoch",
             self.process,
@@ -287,7 +287,7 @@ class Ownership:
         self.settle_epoch = epoch
 
     def lost(self) -> OwnershipLostError:
-        """Return the error of a server that may not write any more."""
+        """Return the error of a server that has lost the right to write."""
         return OwnershipLostError(
             "another server has taken over this database; this one must stop."
             " Only one may run: stop the other, or give each a database of its own"

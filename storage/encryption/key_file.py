@@ -1,4 +1,4 @@
-"""Where the master keys of a server are: in a setting, or in a file, which is changed as a whole."""
+"""The place of a server's master keys: a setting, or a file that is replaced as a whole."""
 
 import base64
 import os
@@ -52,15 +52,15 @@ class KeyFile:
             raise SecretBoxError(f"{self.path}: {error}") from None
 
     def again(self) -> list[bytes]:
-        """Return the keys of a file that was there before. Raises SecretBoxError."""
+        """Return the keys of an existing file. Raises SecretBoxError."""
         try:
             return self.read()
         except FileNotFoundError:
             raise SecretBoxError(f"{self.path} is gone") from None
 
     def make(self) -> None:
-        """Make the file with a new key, whole or not at all; of two that do so at once the first
-        one's stays."""
+        """Make the file with a new key, whole or not at all. If two processes make it at once, the
+        first file stays."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         draft = self._draft([new_key()])
         try:
@@ -73,8 +73,8 @@ class KeyFile:
         log.info("master_key.made", file=str(self.path))
 
     def write(self, keys: Sequence[bytes]) -> None:
-        """Replace the keys: who reads has all of the old or all of the new, also after a crash. Raises
-        SecretBoxError where the file cannot be written."""
+        """Replace the keys: a reader gets all of the old keys or all of the new ones, even after a
+        crash. Raises SecretBoxError if the file cannot be written."""
         try:
             draft = self._draft(keys)
             try:
@@ -112,7 +112,7 @@ def new_key() -> bytes:
 
 
 def key_file_of(setting: str | None, data_dir: Path, given: Path | None) -> KeyFile | None:
-    """Return the file that a server's keys are in; None where its setting has them itself."""
+    """Return the file of a server's keys; None if the setting itself holds them."""
     if setting is not None:
         if given is not None:
             raise SecretBoxError(
@@ -123,7 +123,7 @@ def key_file_of(setting: str | None, data_dir: Path, given: Path | None) -> KeyF
 
 
 def given_keys(setting: str | None, given: Path | None) -> list[bytes]:
-    """Return the keys that the operator gives, none where they are those of the data folder. Raises
+    """Return the keys given by the operator, none if they are those of the data folder. Raises
     SecretBoxError."""
     if setting is not None:
         return parse_keys(setting)
@@ -133,12 +133,12 @@ def given_keys(setting: str | None, given: Path | None) -> list[bytes]:
 def open_secret_box(
     setting: str | None, data_dir: Path, *, own_database: bool, key_file: Path | None = None
 ) -> SecretBox:
-    """Return the box of this server.
+    """Return the secret box of this server.
 
-    The keys are the setting's, else those of `key_file`, else those of the data folder, made at the
-    first start. With a database of one's own (`own_database`) one of the first two is required: a
-    second server on that database, or this one moved to another machine, would otherwise make a key
-    of its own and open nothing.
+    The keys are those of the setting, else those of `key_file`, else those of the data folder, which
+    the first start makes. With a database of one's own (`own_database`) one of the first two is
+    required. Otherwise a second server on that database, or this server on another machine, would make
+    a key that opens nothing.
     """
     file = key_file_of(setting, data_dir, key_file)
     if file is None:

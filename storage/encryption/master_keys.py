@@ -1,5 +1,5 @@
-"""Master keys in the database, by their ids: which process has which, what is sealed with which, and how
-far a rotation has come. No key is ever in here.
+"""The ids of master keys in the database: the keys of each process, the values sealed with each key,
+and the progress of a rotation. No key is ever stored here.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ BATCH = 500  # rows that are sealed anew at a time: some 20 ms, and their locks
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A column of sealed values, and what each is bound to: `{}` is its row's id."""
+    """A column of sealed values, and the place that each is bound to: `{}` is its row's id."""
 
     table: str
     column: str
@@ -82,8 +82,8 @@ _AUDIT = """
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A server that runs. `keys`: the ids of its keys, first the one that it seals with; none until it
-    has said so."""
+    """A running server. `keys`: the ids of its keys, first the one that it seals with; none until the
+    server has reported them."""
 
     id: str
     keys: tuple[bytes, ...]
@@ -92,7 +92,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is known of a key from rotations."""
+    """The record of a key in rotations."""
 
     id: bytes
     added_at: datetime
@@ -103,12 +103,12 @@ class Past:
 
 
 async def tell(pool: Pool, process: str, keys: Sequence[bytes], signed_for_s: float) -> None:
-    """Say which keys a process has."""
+    """Record which keys a process has."""
     await pool.fetch(_TELL, process, list(keys), signed_for_s)
 
 
 async def processes(connection: Connection) -> list[Process]:
-    """Return the servers that run on this database: none, or one, for a moment two."""
+    """Return the servers on this database: usually one, none, or two for a moment."""
     return [
         Process(row["id"], tuple(row["master_keys"] or ()), row["signed_for_s"] or 0.0)
         for row in await connection.fetch(_PROCESSES)
@@ -116,34 +116,34 @@ async def processes(connection: Connection) -> list[Process]:
 
 
 async def announce(connection: Connection) -> None:
-    """Have whatever runs read its keys again."""
+    """Tell all running servers to read their keys again."""
     await notify(connection, KIND, "")
 
 
 async def history(connection: Connection) -> list[Past]:
-    """Return what is known of keys, the oldest first."""
+    """Return the records of keys, the oldest first."""
     return [Past(**dict(row)) for row in await connection.fetch(_HISTORY)]
 
 
 async def add(connection: Connection, key: bytes) -> None:
-    """Note a key that is about to be there."""
+    """Record a key that is about to exist."""
     await connection.fetch(_ADD, key)
 
 
 async def promote(
     connection: Connection, first: bytes, former: Sequence[bytes], signed_for_s: float
 ) -> None:
-    """Note that whatever runs seals and signs with `first`, and with the former keys no more."""
+    """Record that all running servers seal and sign with `first`, and no longer with the former keys."""
     await connection.fetch(_PROMOTE, first, list(former), signed_for_s)
 
 
 async def forget(connection: Connection, but: Sequence[bytes]) -> None:
-    """Drop what is known of all keys but these."""
+    """Drop the records of all keys but these."""
     await connection.fetch(_FORGET, list(but))
 
 
 async def finish(connection: Connection, first: bytes, entries: Sequence[AuditEntry]) -> bool:
-    """Note that everything is sealed with `first`, in the audit log too; whether that is new."""
+    """Record that everything is sealed with `first`, in the audit log too; return whether that is new."""
     async with connection.transaction():
         if not await connection.fetch(_RESEALED, first):
             return False
@@ -153,7 +153,7 @@ async def finish(connection: Connection, first: bytes, entries: Sequence[AuditEn
 
 
 async def counts(connection: Connection) -> dict[bytes, int]:
-    """Return how many values are sealed with each key, by its id."""
+    """Return the number of values sealed with each key, by its id."""
     found: dict[bytes, int] = {}
     for sealed in EVERYTHING:
         rows = await connection.fetch(
@@ -168,11 +168,11 @@ async def counts(connection: Connection) -> dict[bytes, int]:
 async def reseal(
     connection: Connection, box: SecretBox, sealed: Sealed, after: tuple[int, str] = BEGINNING
 ) -> tuple[int, str] | None:
-    """Seal anew what another key than the first has sealed, of the next rows after these; return the
-    last of them, None where there are none.
+    """Seal again the values of the next rows after these that another key than the first has sealed.
+    Return the last row, None if there are no more.
 
-    Each is written only where it is still what was read, so that a change meanwhile wins, and no version
-    rises, so that nobody reads anything again. Raises SecretBoxError where one cannot be opened.
+    A value is written only if it is unchanged since it was read, so a change meanwhile wins. No version
+    rises, so no process reads anything again. Raises SecretBoxError if a value cannot be opened.
     """
     rows = await connection.fetch(
         f"SELECT environment, id::text, {sealed.column} AS value FROM {sealed.table}"  # noqa: S608 - made of constants only

@@ -1,7 +1,7 @@
-"""Replaces the master key while servers run, in steps of which each may be the last before a crash.
+"""The rotation of the master key while servers run, in steps; after a crash at any step it goes on.
 
-A new key first opens, everywhere; then it seals; then what the old one sealed is sealed anew. At every
-moment every value opens with a key that every server has. What was begun is gone on with.
+First every server can open values with the new key, then it seals with it, then the old key's values
+are sealed again. At every moment every server has a key for every value.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ Entries = Callable[[bytes, bytes], Sequence[AuditEntry]]  # of a rotation from o
 
 
 class RotationError(Exception):
-    """A rotation cannot go on, in words that say what to do."""
+    """A rotation cannot go on. The message says what to do."""
 
 
 class Rotation:
@@ -40,7 +40,8 @@ class Rotation:
         signed_for_s: float,
         reached: Callable[[str], None] = lambda step: None,
     ) -> None:
-        """`signed_for_s`: for how long at most what a key signs is good. `reached` hears of STEPS."""
+        """`signed_for_s`: the longest validity of a signature by a key. `reached` is called with each
+        of STEPS."""
         self._connection = connection
         self._box = box
         self._file = file
@@ -50,7 +51,7 @@ class Rotation:
         self.wait_s = WAIT_S
 
     async def hold(self) -> None:
-        """Be the only one; ends with the connection. Raises RotationError."""
+        """Hold the lock of the only rotation; it ends with the connection. Raises RotationError."""
         if not await self._connection.fetch_value(
             "SELECT pg_try_advisory_lock($1)", int(Lock.MASTER_KEY)
         ):
@@ -58,8 +59,8 @@ class Rotation:
         self._session = self._connection.connects
 
     async def rotate(self, entries: Entries) -> tuple[bytes, bytes]:
-        """Replace the key, or end a replacement that was begun; return the ids of the former and of
-        the present one. Raises RotationError, SecretBoxError and StoreError; run it again then."""
+        """Replace the key, or finish a replacement; return the ids of the former key and the present
+        one. Raises RotationError, SecretBoxError and StoreError; then run it again."""
         await self._check_keys()
         if self._file is None:
             return await self._rotate_setting(entries)
@@ -77,7 +78,7 @@ class Rotation:
         return await self._seal(entries)
 
     async def drop(self, key: bytes) -> None:
-        """Take a former key out of the file; of a setting, say only whether it may be. Raises
+        """Remove a former key from the file; for a setting, only check that it can be removed. Raises
         RotationError."""
         await self._check_keys()
         name = key.hex()
@@ -111,7 +112,7 @@ class Rotation:
     # --- the steps
 
     async def _begin(self, file: KeyFile) -> bytes:
-        """Return the key that is to be the first, which is in the file."""
+        """Return the key that becomes the first one; it is in the file."""
         ids = self._box.ids
         await master_keys.forget(self._connection, ids)
         begun = _unfinished(await master_keys.history(self._connection), ids)
@@ -164,7 +165,7 @@ class Rotation:
     # --- what it is sure of
 
     async def _check_keys(self) -> None:
-        """Raise RotationError where these are not the keys of this database."""
+        """Raise RotationError if these are not the keys of this database."""
         own = set(self._box.ids)
         if foreign := set(await master_keys.counts(self._connection)) - own:
             name = min(foreign).hex()
@@ -177,7 +178,7 @@ class Rotation:
                 raise RotationError("the running server has other keys than these")
 
     async def _tell(self, has: Callable[[Process], bool], file: KeyFile) -> None:
-        """Have whatever runs read its keys, and wait until it has."""
+        """Tell all running servers to read their keys, and wait until they have."""
         with trio.move_on_after(self.wait_s):
             while True:
                 await master_keys.announce(self._connection)
@@ -196,7 +197,7 @@ class Rotation:
 
 
 def _unfinished(past: Sequence[Past], ids: Sequence[bytes]) -> bytes | None:
-    """Return the key that a rotation which did not end is about, where it is there."""
+    """Return the key of an unfinished rotation, if there is one."""
     for each in reversed(past):
         if each.id in ids and each.resealed_at is None and each.needed_until is None:
             return each.id

@@ -29,11 +29,11 @@ ASK_AGAIN_S = (
 
 
 class SecretBoxError(Exception):
-    """A key is missing or malformed, or a value was not sealed with any of ours, in words."""
+    """A key is missing or malformed, or none of our keys sealed a value. The message says which."""
 
 
 class _Ring:
-    """The keys of one moment. Immutable."""
+    """The keys at one moment. Immutable."""
 
     __slots__ = ("ciphers", "first", "keys")
 
@@ -46,25 +46,26 @@ class _Ring:
 
 
 class SecretBox:
-    """Seals and opens. Its keys are replaced as a whole, so any thread may use it at any time."""
+    """The box that seals and opens values. Its keys are replaced as a whole, so any thread can use it
+    at any time."""
 
     def __init__(
         self, keys: Sequence[bytes], again: Callable[[], Sequence[bytes]] | None = None
     ) -> None:
-        """`keys` are 32 bytes each: the first one seals, all of them open. `again` reads them once more
-        where they were read from, None where they cannot change; it may raise SecretBoxError."""
+        """`keys` are 32 bytes each: the first one seals, all of them open. `again` reads them again
+        from their source, None if they cannot change; it can raise SecretBoxError."""
         self._ring = _Ring(keys)
         self._again = again
         self._asked_at = float("-inf")
 
     @property
     def ids(self) -> tuple[bytes, ...]:
-        """The ids of the keys, the one that seals first."""
+        """The ids of the keys, the sealing key first."""
         return tuple(self._ring.keys)
 
     def reread(self) -> bool:
-        """Take the keys as they are now where they came from; whether they have changed. Raises
-        SecretBoxError, and keeps what it had. Reads a small file."""
+        """Read the present keys from their source; return whether they have changed. Raises
+        SecretBoxError, and keeps the old keys then. Reads a small file."""
         if self._again is None:
             return False
         ring = _Ring(self._again())
@@ -73,8 +74,8 @@ class SecretBox:
         return changed
 
     def derived(self, purpose: bytes) -> dict[bytes, bytes]:
-        """Return keys of 32 bytes for another purpose, by the ids of those that they were derived from,
-        the present one first. What is known of one tells nothing about the others."""
+        """Return keys of 32 bytes for another purpose, by the ids of the master keys that they are
+        derived from, the present one first. Knowing one of them tells nothing about the others."""
         return {
             identifier: HKDF(SHA256(), KEY_BYTES, salt=None, info=purpose).derive(key)
             for identifier, key in self._ring.keys.items()
@@ -106,11 +107,12 @@ class SecretBox:
             raise SecretBoxError("a sealed value was changed, or belongs to another row") from None
 
     def is_current(self, sealed: bytes) -> bool:
-        """Whether the first key sealed it; if not, it should be sealed again."""
+        """Whether the first key sealed a value; if not, the value should be sealed again."""
         return key_of(sealed) == self._ring.first
 
     def _looked_for(self, key: bytes) -> AESGCM | None:
-        """Return the cipher of a key that came after ours were read: another program seals with it."""
+        """Return the cipher of a key that was added after ours were read: another program seals with
+        it."""
         now = time.monotonic()
         if self._again is None or now - self._asked_at < ASK_AGAIN_S:
             return None
@@ -128,7 +130,7 @@ def key_of(sealed: bytes) -> bytes:
 
 
 def key_id(key: bytes) -> bytes:
-    """Return what names a key without telling anything about it."""
+    """Return a key's id, which tells nothing about the key."""
     return hashlib.sha256(b"angarium master key id" + key).digest()[:ID_BYTES]
 
 

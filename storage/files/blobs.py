@@ -1,6 +1,7 @@
-"""Bytes by key, in a folder or an S3-compatible store. All of it is done in threads, a piece at a time.
+"""The bytes of files by key, in a folder or an S3-compatible store. Threads do the work, a piece at a
+time.
 
-What a library or the disk fails with becomes `BlobsAwayError`: nobody but us can mend it.
+An error of a library or of the disk becomes `BlobsAwayError`: only the operator can correct it.
 """
 
 import mmap
@@ -40,11 +41,11 @@ T = TypeVar("T")
 
 
 class FileStoreError(Exception):
-    """The file store cannot be used as it is set up. The message says why, and what to change."""
+    """The file store cannot be used with its settings. The message says why, and what to change."""
 
 
 class ObjectBlobs:
-    """`engine.files.ports.BlobStore` on whatever store: what it acknowledges is durable."""
+    """`engine.files.ports.BlobStore` on any store: acknowledged bytes are durable."""
 
     def __init__(self, store: "ObjectStore") -> None:
         self._store = store
@@ -87,8 +88,8 @@ class ObjectBlobs:
             return
 
     def stop(self) -> None:
-        """Wait for no answer any more: the process is about to end, and a store that hangs must not
-        keep it. Whoever waits is told that the store is away, so that marks stay for the next start."""
+        """Stop waiting for answers: the process is about to end, and a store that hangs must not keep
+        it. Waiting callers get the error that the store is away, so marks stay for the next start."""
         self._stopped = True
         for scope in self._under_way:
             scope.cancel()
@@ -141,7 +142,7 @@ class ObjectBlobs:
 
 
 class FolderBlobs(ObjectBlobs):
-    """The same in a folder of this machine, where durable means that file and folder were synced."""
+    """The same interface on a folder of this machine. Durable means that file and folder were synced."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -163,8 +164,8 @@ class FolderBlobs(ObjectBlobs):
         sync_folder((self._folder / key).parent)
 
     def _ensure(self, folder: Path) -> None:
-        """Make a folder and those above, each durable before anything is told to be in it. One that is
-        known is looked for all the same: people and their scripts tidy up empty folders."""
+        """Make a folder and its parents, each durable before a file in it counts. A known folder is
+        checked again each time: people and their scripts remove empty folders."""
         if folder in self._made and folder.is_dir():
             return
         if folder != self._folder:
@@ -175,9 +176,10 @@ class FolderBlobs(ObjectBlobs):
 
 
 def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
-    """Return the store of a setting, `s3://bucket/prefix?region=...&endpoint=...`; none: a folder.
+    """Return the store of a setting, `s3://bucket/prefix?region=...&endpoint=...`; without one, a
+    folder.
 
-    Credentials come from the standard AWS_* variables. Raises FileStoreError; asks no store.
+    Credentials come from the standard AWS_* variables. Raises FileStoreError; makes no request.
     """
     if setting is None:
         return FolderBlobs(folder)
@@ -190,7 +192,7 @@ def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
 def try_store(setting: str) -> None:
     """Write a few bytes to the store of a setting, and remove them. Blocks for some seconds at most.
 
-    Raises FileStoreError where the store refuses them, BlobsAwayError where it does not answer.
+    Raises FileStoreError if the store refuses them, BlobsAwayError if it does not answer.
     """
     store = _s3_store(setting, retries={"max_retries": 0}, timeout_s=_CONNECT_S)
     key = f"{_TRIED}-{uuid4()}"
@@ -212,7 +214,7 @@ def try_store(setting: str) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    """Return what an error says, without what the library adds for its developers."""
+    """Return an error's text without the library's hints for its developers."""
     return str(error).partition("\n")[0][:SAID]
 
 

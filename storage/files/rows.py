@@ -1,6 +1,6 @@
-"""Files: their rows, and the marks on content that may have none. Bytes are in `storage.files.blobs`.
+"""The rows of files, and the marks on content that may lack one. Bytes are in `storage.files.blobs`.
 
-The row of an upload is written by the intake, with its event: see `file_columns`.
+The intake writes the row of an upload, with its event: see `file_columns`.
 """
 
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ class PostgresFiles:
     """`engine.files.ports.FileStore` on the pool."""
 
     def __init__(self, pool: Pool, box: SecretBox, part: WorkerPart = WHOLE) -> None:
-        """`part`: of the database, whose suspects are asked for."""
+        """`part`: the part of the database whose marks are read."""
         self._pool = pool
         self._box = box
         self._suspects = of_part(_SUSPECTS, part, "environment")
@@ -186,7 +186,7 @@ class PostgresFiles:
         await self._pool.fetch(_SUSPECT, environment, sha256)
 
     async def inquire(self, environment: int, sha256: bytes) -> Asked | None:
-        """Return what is known of a hash; see the port."""
+        """Return the mark of a hash; see the port."""
         row = await self._pool.fetch_row(_INQUIRE, environment, sha256)
         return None if row is None else Asked(row["marks"], row["named"])
 
@@ -245,14 +245,14 @@ def file_columns(files: Sequence[FileRecord], box: SecretBox) -> list[list[Any]]
 
 
 def sealed_url(file: FileRecord, box: SecretBox) -> bytes | None:
-    """Return where a file is to be fetched from, encrypted."""
+    """Return the address from which a file must be fetched, encrypted."""
     if file.source_url is None:
         return None
     return box.seal(file.source_url.encode(), place(file.id))
 
 
 def place(identifier: str) -> str:
-    """What an encrypted URL is bound to, so that it opens nowhere else."""
+    """Return the place that an encrypted URL is bound to: it opens nowhere else."""
     return f"files/{identifier}"
 
 
@@ -271,13 +271,13 @@ class PostgresUnfetched:
     rows says when they are to be fetched."""
 
     def __init__(self, pool: Pool, box: SecretBox, part: WorkerPart = WHOLE) -> None:
-        """`part`: of the database, whose files are asked for."""
+        """`part`: the part of the database whose files are read."""
         self._pool = pool
         self._box = box
         self._due = of_part(DUE, part, "d.environment")
 
     async def due(self, before_ms: int, limit: int) -> list[tuple[FileRecord, int]]:
-        """Return files that are due; see the port."""
+        """Return files whose fetch is due; see the port."""
         rows = await self._pool.fetch(self._due, before_ms, limit)
         return [(file_record(row, self._box), row["tries"]) for row in rows]
 

@@ -1,6 +1,7 @@
-"""The spool: what is being received goes to a file of its own, hashed on the way.
+"""The spool: each arriving file is written to a file of its own, and hashed on the way.
 
-Each process has a folder there, under a lock that ends with it; a start removes those of dead ones.
+Each process has a folder in the spool, under a lock that ends with the process. A start removes the
+folders of dead processes.
 """
 
 import errno
@@ -31,10 +32,10 @@ T = TypeVar("T")
 
 
 class DiskSpool:
-    """`engine.files.ports.Spool` in a folder of this process's own."""
+    """`engine.files.ports.Spool` in a folder of this process."""
 
     def __init__(self, folder: Path, reserve: int) -> None:
-        """`folder` is that of all processes; `reserve` bytes of its disk are left free."""
+        """`folder` is the folder of all processes; `reserve` bytes of its disk are left free."""
         self._all = folder
         self._own = folder / "none"  # yet
         self._reserve = reserve
@@ -42,7 +43,7 @@ class DiskSpool:
         self._limit = trio.CapacityLimiter(THREADS)
 
     async def open(self) -> None:
-        """Take a folder, and remove those that dead processes left. Raises BlobsAwayError."""
+        """Take a folder, and remove those of dead processes. Raises BlobsAwayError."""
         await self._run(self._open)
 
     async def close(self) -> None:
@@ -139,7 +140,7 @@ class _File:
         return Spooled(self._path, self._hash.digest(), self.size)
 
     def remove(self) -> None:
-        """Close, and leave nothing."""
+        """Close, and remove the file."""
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
             os.close(descriptor)
@@ -152,14 +153,14 @@ def _check(size: int, at_most: int) -> None:
 
 
 def _locked(path: Path) -> int:
-    """Return the descriptor of a lock that is held until it is closed, waiting for it."""
+    """Return the descriptor of a lock, after waiting for it. Closing it releases the lock."""
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return descriptor
 
 
 def _is_dead(folder: Path) -> bool:
-    """Whether the process is gone that a folder belonged to."""
+    """Whether the owner of a folder is dead."""
     descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
 """The store of large groups: written in parts within one transaction, all of them or none.
 
-As one statement a thousand events hold the loop for the making of its arguments, some 8 ms; in parts
-everybody else has a turn between two. It costs two round trips more.
+As one statement a thousand events would hold the loop for some 8 ms while its arguments are made.
+Between two parts other tasks run. It costs two round trips more.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ class _NotOursError(Exception):
 
 
 class PostgresLargeIntake(PostgresIntake):
-    """`engine.ports.IntakeStore` for who may take its time, beside the one for everybody else."""
+    """`engine.ports.IntakeStore` for groups that are not urgent, beside the store for all others."""
 
     async def _write(self, group: IntakeGroup, epoch: int) -> Acceptance | None:
         if len(group.events) + len(group.deliveries) <= PART_ROWS:
@@ -41,8 +41,9 @@ class PostgresLargeIntake(PostgresIntake):
 
 
 def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
-    """Slice a group: events with all of theirs, and how many deliveries come before them. What others may
-    wait for, rows of destinations and customers, comes last and alone: it is locked until the commit."""
+    """Slice a group: events with all of their rows, and the number of deliveries before them. Rows of
+    destinations and customers, which other statements may wait for, come last and alone: they are
+    locked until the commit."""
     deliveries = group.deliveries  # in the order of their events
     claims = {claim.event: claim for claim in group.claims}
     files: dict[str, list[FileRecord]] = {}

@@ -1,6 +1,6 @@
-"""The text of the intake statement, and its arguments: both made of what kinds of rows a group has.
+"""The SQL of the intake statement, and its arguments: both depend on the kinds of rows in a group.
 
-What is absent costs nothing. Nothing here runs it; that is `storage.intake.store`.
+Kinds of rows that are absent cost nothing. Nothing here runs it; that is `storage.intake.store`.
 """
 
 from collections import Counter
@@ -88,8 +88,8 @@ _PART = """,
 grp AS MATERIALIZED (
     SELECT $3::bigint AS base FROM owner
 )"""
-# A key that is taken returns the row of its holder: whatever it was, it is now locked and seen, also
-# when another process committed it after this statement began.
+# A taken key returns the row of its holder. That row is now locked and visible, even if another process
+# committed it after this statement began.
 _CLAIMS = """,
 held AS (
     INSERT INTO idempotency AS i ({claim.names})
@@ -193,10 +193,10 @@ def accept_statement(
 def bound(
     group: IntakeGroup, box: SecretBox | None, base: int | None = None
 ) -> tuple[str, Sequence[Any]]:
-    """Return the statement that suits a group, and its arguments from the third on.
+    """Return the statement for a group, and its arguments from the third on.
 
-    `box` seals what a file's row has that is secret. `base`: the seq of its first delivery, where it was
-    drawn before.
+    `box` seals the secrets of a file's row. `base`: the seq of its first delivery, if it was drawn
+    before.
     """
     events, deliveries = group.events, group.deliveries
     rare_events = any(

@@ -33,8 +33,9 @@ _HOLDERS = """
     FROM unnest($1::integer[], $2::text[], $3::uuid[]) c (environment, key, loser)
     JOIN idempotency i ON i.environment = c.environment AND i.key = c.key"""
 DRAW = "SELECT nextval('intake_group') << 20"
-# Guarded as what writes events is: by whoever owns nothing any more a row is deleted that its successor
-# relies on, and will not write again before its next start.
+# Guarded like the statements that write events. Without the guard, a process that has lost its right
+# could delete a row on which its successor relies, and which the successor writes again only at its
+# next start.
 _FORGET = (
     "WITH "  # noqa: S608 - constants
     + INTAKE_OWNER.format(process="$1", epoch="$2")
@@ -61,7 +62,8 @@ class PostgresIntake:
         self._freshness = PlanRefresh(connection)
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
-        """Write a group; see the port. Raises OwnershipLostError when this process owns nothing."""
+        """Write a group; see the port. Raises OwnershipLostError if this process has lost the right to
+        write."""
         if len(group.deliveries) >= MAX_GROUP:
             raise ValueError(f"a group has at most {MAX_GROUP - 1} deliveries")
         await self._ensure_connected()
@@ -76,14 +78,14 @@ class PostgresIntake:
         return acceptance
 
     async def _write(self, group: IntakeGroup, epoch: int) -> Acceptance | None:
-        """Write a group that was never written; None where this epoch has no right to."""
+        """Write a group that was never written; None if this epoch has no right to write."""
         return await self._run(group, epoch)
 
     async def _run(
         self, group: IntakeGroup, epoch: int, base: int | None = None
     ) -> Acceptance | None:
-        """Run the statement; None where it found no right to write. `base` is that of its first delivery,
-        None where it is to draw one."""
+        """Run the statement; None if it found no right to write. `base` is the seq of the first
+        delivery, None to draw one."""
         sql, arguments = bound(group, self._box, base)
         found = await self._connection.fetch(sql, self._ownership.process, epoch, *arguments)
         if not found:
@@ -101,11 +103,12 @@ class PostgresIntake:
         return base
 
     async def check(self) -> None:
-        """Connect if that is not so; see the port."""
+        """Connect if needed; see the port."""
         await self._ensure_connected()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """Delete backlog rows; see the port. Raises OwnershipLostError when this process owns nothing."""
+        """Delete backlog rows; see the port. Raises OwnershipLostError if this process has lost the
+        right to write."""
         await self._ensure_connected()  # where no event comes nothing else does
         await self._freshness.keep(_FORGET)
         epoch = self._ownership.intake_epoch
@@ -131,7 +134,7 @@ class PostgresIntake:
             raise
 
     async def _accepted_before(self, group: IntakeGroup) -> Acceptance | None:
-        """Return what an earlier run of the group did, None when it wrote nothing.
+        """Return the result of an earlier run of the group, None if it wrote nothing.
 
         A run whose connection was lost has ended by now: the new connection's epoch waited for it.
         """
@@ -184,6 +187,6 @@ class PostgresClaims:
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return the holders of those keys that are held; see the port."""
+        """Return the holders of those keys that are taken; see the port."""
         rows = await self._pool.fetch(HOLDERS, environment, list(keys), now_ms)
         return {row["key"]: Claimed(row["event"], row["deliveries"], row["digest"]) for row in rows}

@@ -1,4 +1,4 @@
-"""Deliveries as people and programs read them, and the record of a test."""
+"""The delivery log's deliveries as callers read them, and the record of a test."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -138,7 +138,7 @@ class PostgresDeliveries:
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
 
     def _further(self, selection: Selection, environment: int) -> Further | None:
-        """Return how a walk that stopped goes on: what no filter narrows has no need to."""
+        """Return the continuation of a walk that stopped; None if no filter narrows it."""
         searchers = self._searchers
         if searchers is None or not selection.filtered:
             return None
@@ -155,7 +155,7 @@ class PostgresDeliveries:
     async def _among(
         self, environment: int, which: DeliveryFilter, ids: Sequence[str], limit: int
     ) -> DeliveryPage:
-        """Return a page of those of `ids` (the latest first) that pass."""
+        """Return a page of the deliveries among `ids` (the latest first) that match."""
         looked_at = list(ids[:EXAMINED])
         selection = select_among(which, looked_at)
         step = await self._step(selection, environment, LOWEST, HIGHEST, EXAMINED + 1, limit + 1)
@@ -170,7 +170,7 @@ class PostgresDeliveries:
         return None if row is None else delivery_entry(row)
 
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
-        """Return one delivery with everything that belongs to it; see the port."""
+        """Return one delivery with all its parts; see the port."""
         # One snapshot, or a row could speak of attempts that are not among them.
         async with self._pool.transaction("REPEATABLE READ READ ONLY") as connection:
             row = await connection.fetch_row(_ENTRY, environment, delivery)

@@ -1,4 +1,4 @@
-"""Events as people and programs read them; the intake alone writes them."""
+"""The delivery log's events as callers read them; the intake alone writes them."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -46,7 +46,8 @@ _BY_ID = {
 
 
 def _conditions(which: EventFilter) -> dict[str, tuple[str, Any]]:
-    """Return what a filter compares: columns with the texts of their conditions, and their values."""
+    """Return the comparisons of a filter: columns with the texts of their conditions, and
+    their values."""
     given = {
         "correlation_id": ("= ANY({}::text[])", which.correlation_ids),
         "request_id": ("= ANY({}::text[])", which.request_ids),
@@ -123,7 +124,7 @@ class PostgresEvents:
         return EventPage([event_entry(row) for row in (*first, *rows)], rest)
 
     def _further(self, given: Mapping[str, tuple[str, Any]], environment: int) -> Further | None:
-        """Return how a walk that stopped goes on."""
+        """Return the continuation of a walk that stopped."""
         searchers = self._searchers
         if searchers is None:
             return None

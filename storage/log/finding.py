@@ -1,4 +1,4 @@
-"""Finding of events by an idempotency key, and of their types by how they begin."""
+"""The look-up of events by an idempotency key, and of their types by a prefix."""
 
 from storage.database.bridge import Pool
 

@@ -58,7 +58,7 @@ TABLES = (
 
 
 class State(Enum):
-    """Where a partition stands between its table and its removal."""
+    """The state of a partition between its table and its removal."""
 
     ATTACHED = auto()
     DETACHING = auto()  # a removal was interrupted half way; it must be finished
@@ -105,7 +105,7 @@ def day_of(instant_ms: int) -> date:
 
 
 async def existing_partitions(connection: Connection) -> list[Partition]:
-    """Return all partitions, those that a removal has left loose too; other tables are not ours."""
+    """Return all partitions, also those detached by an unfinished removal; other tables are not ours."""
     rows = await connection.fetch(
         """
         SELECT child.relname AS name, parent.relname AS parent, inhdetachpending AS detaching
@@ -140,7 +140,8 @@ def _state_of(row: Record) -> State:
 async def make_partitions(
     connection: Connection, now_ms: int, back: int = DAYS_BACK, ahead: int = DAYS_AHEAD
 ) -> Range:
-    """Make what is missing from `back` days before now to `ahead` after; return what there is."""
+    """Make the missing partitions from `back` days before now to `ahead` days after; return all of
+    them."""
     today = day_of(now_ms)
     days = [today + timedelta(days=offset) for offset in range(-back, ahead + 1)]
     async with locked(connection, Lock.PARTITIONS):
@@ -189,17 +190,17 @@ async def _make(connection: Connection, table: PartitionedTable, partition: Part
 
 
 async def finish_detaching(connection: Connection, partition: Partition) -> None:
-    """Finish a removal's first step that was interrupted: the table is loose then."""
+    """Finish the first step of an interrupted removal: the table is detached then."""
     await connection.execute(
         f"ALTER TABLE {partition.table} DETACH PARTITION {partition.name} FINALIZE"
     )
 
 
 async def attach(connection: Connection, partition: Partition) -> None:
-    """Make a table of the right shape a partition.
+    """Attach a table of the right shape as a partition.
 
-    Readers and writers do not notice the lock that this takes on the parent, unlike that of CREATE
-    TABLE ... PARTITION OF, which waits for all of them and holds up whoever comes after it.
+    Readers and writers do not notice the lock on the parent. CREATE TABLE ... PARTITION OF would wait
+    for all of them, and hold up all later ones.
     """
     low, high = bounds_of(partition.day)
     await connection.execute(

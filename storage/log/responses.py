@@ -1,4 +1,4 @@
-"""What receivers said, as it is stored."""
+"""The answers of receivers in their stored form."""
 
 from collections.abc import Sequence
 
@@ -6,12 +6,13 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 def header_lines(headers: Headers) -> bytes:
-    """Return a response's headers as they are stored."""
+    """Return a response's headers in their stored form."""
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 def lines_of_each(fields: Sequence[Headers]) -> list[bytes]:
-    """Return the headers of several responses as they are stored: mostly those of the one before."""
+    """Return the stored form of several responses' headers: most equal the headers of the response
+    before."""
     lines: list[bytes] = []
     last: Headers = ()
     made = b""
@@ -23,5 +24,5 @@ def lines_of_each(fields: Sequence[Headers]) -> list[bytes]:
 
 
 def text_bytes(text: str | None) -> bytes | None:
-    """Return text as it is stored: receivers can make it hold what no PostgreSQL text can."""
+    """Return text in its stored form: receivers can send characters that no PostgreSQL text can hold."""
     return None if text is None else text.encode("utf-8", "replace")

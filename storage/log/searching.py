@@ -1,8 +1,8 @@
-"""Searches of the log for what is rare: windows of time, each larger than the one before, newest first.
+"""Searches of the log for rare values: windows of time, each larger than the one before, newest first.
 
-A walk reads rows in order and stops after a bounded number. A search goes on below it by the summaries of
-`deliveries_found` and `events_found`: block range indexes that say which values a hundred pages have. A
-window is read by whatever of these and the other indexes the planner finds cheapest, within a time limit.
+A walk reads rows in order and stops after a bounded number. A search continues below it, with the
+summaries of `deliveries_found` and `events_found`: block range indexes that say which values a hundred
+pages have. The planner picks the cheapest index for each window, within a time limit.
 """
 
 import time
@@ -15,7 +15,7 @@ from storage.log.partitions import lowest_id
 
 # Rows that a walk looks at before a search, where each is in a page of its own: some 5 ms.
 SCATTERED = 500
-WIDER = 8  # times as long as the window before: six windows are a month of what began as a minute
+WIDER = 8  # times as long as the window before: six windows reach from a minute to a month
 # The first window is at least as long. A walk that stopped within a busy second says little of the rest.
 SHORTEST_MS = 60_000
 
@@ -36,8 +36,8 @@ def search_statement(table: str, columns: str, matches: str) -> str:
 async def search(
     take: Take, low: str, high: str, walked_from: str, limit: int
 ) -> tuple[list[Any], str | None]:
-    """Return at most `limit` rows from `low` to below `high`, and the id below which to go on, None where
-    nothing is left.
+    """Return at most `limit` rows from `low` to below `high`, and the id below which to continue, None
+    at the end.
 
     `take` reads a window: its lowest id, the id to stay below, and the rows wanted. A window that takes
     too long ends the search, with the rows of the windows before. `walked_from`: where the walk that came

@@ -1,4 +1,5 @@
-"""Where a list of deliveries is read: which index serves its filters, and what is left to the rows."""
+"""The reading of a list of deliveries: the index that serves its filters, and the conditions left to
+the rows."""
 
 from collections.abc import Set
 from functools import lru_cache
@@ -58,7 +59,7 @@ _COLUMNS = {
 
 
 class Selection(Struct, frozen=True):
-    """How the rows of a filter are found: in steps along an index, and past those by a search."""
+    """The plan to find the rows of a filter: in steps along an index, and after those by a search."""
 
     sql: str
     arguments: tuple[Any, ...]  # from the sixth on
@@ -70,7 +71,7 @@ class Selection(Struct, frozen=True):
 
 
 def select(which: DeliveryFilter) -> Selection | None:
-    """Return how to find what a filter asks for, None where nothing can pass it."""
+    """Return the plan for a filter, None if no row can match."""
     if any(getattr(which, name) == () for name in (*_COLUMNS, "ids")):
         return None
     origins = _origins(which)
@@ -99,12 +100,12 @@ def select(which: DeliveryFilter) -> Selection | None:
 
 
 def select_among(which: DeliveryFilter, ids: list[str]) -> Selection:
-    """Return how to find those of `ids` that pass: looked up one by one, all in one stream."""
+    """Return the plan for those of `ids` that match: looked up one by one, all in one stream."""
     return _selection(which, "ids", (ids,), 1, set())
 
 
 def _origins(which: DeliveryFilter) -> Set[DeliveryOrigin]:
-    """Return which origins can pass."""
+    """Return the origins that can match."""
     given = _EVERY_ORIGIN if which.origins is None else frozenset(which.origins)
     replay = frozenset({DeliveryOrigin.REPLAY})
     if which.is_replay or which.replay_jobs is not None:
@@ -113,7 +114,7 @@ def _origins(which: DeliveryFilter) -> Set[DeliveryOrigin]:
 
 
 def _troubles(which: DeliveryFilter) -> frozenset[DeliveryTrouble] | None:
-    """Return which values of `trouble` can pass, None where rows without any can."""
+    """Return the values of `trouble` that can match, None if rows without trouble can match."""
     sets = []
     if which.statuses is not None and all(each in _OF_STATUS for each in which.statuses):
         sets.append(
@@ -169,7 +170,7 @@ def _selection(
 
 
 def _held(which: DeliveryFilter) -> str:
-    """Return how the status is compared while destinations are DISABLED; empty: as it is stored."""
+    """Return the comparison of the status while destinations are DISABLED; empty: as it is stored."""
     wanted = frozenset(which.statuses or ()) & _UNSETTLED
     if not which.held or len(wanted) != 1:
         return ""

@@ -1,6 +1,7 @@
-"""Summaries of the newest full ranges of the log, made every minute: searches need not read these pages.
+"""The summaries of the newest full ranges of the log, made every minute: searches skip pages by them.
 
-PostgreSQL makes them at a vacuum, which comes after 200,000 rows: reading so many takes a search 50 ms.
+PostgreSQL makes them at a vacuum, which comes only after 200,000 rows: reading so many takes a search
+50 ms.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from storage.database.bridge import Pool
 from storage.log.partitions import Partition, day_of
 
 INTERVAL_S = 60.0
-TABLES = ("deliveries", "events")  # those that are searched
+TABLES = ("deliveries", "events")  # the tables that are searched
 DAYS = 2  # today, and yesterday's last pages
 # A vacuum has the same lock. It gives way to whoever waits for a second, and would never end so.
 LOCK_WAIT_MS = 300
@@ -34,7 +35,7 @@ WHERE a.amname = 'brin' AND i.indrelid = to_regclass($1::text)"""
 
 
 class Summarising:
-    """Keeps the summaries up to date. Owner: the loop that runs it."""
+    """The keeper of the summaries. Owner: the loop that runs it."""
 
     def __init__(self, pool: Pool, now_ms: Callable[[], int]) -> None:
         self._pool = pool
@@ -46,7 +47,7 @@ class Summarising:
         await Outage("summaries").every(INTERVAL_S, self.run_once)
 
     async def run_once(self) -> None:
-        """Summarise once. A table that is being vacuumed is left out: the vacuum summarises it."""
+        """Summarise once. A table under vacuum is left out: the vacuum summarises it."""
         today = day_of(self._now_ms())
         names = [
             Partition(table, today - timedelta(days=back)).name

@@ -1,7 +1,7 @@
 """Pages of the log, newest first: a walk down the ids that looks at a bounded number of rows.
 
-Rows come from one or several streams, each in order of its own index. What one step may show ends
-where the first stream that was cut off ends: below that there may be rows that nobody has seen yet.
+Rows come from one or several streams, each in order of its own index. A step shows rows down to the
+place where the first cut-off stream ends: below it there can be rows that were not read yet.
 """
 
 import time
@@ -25,8 +25,8 @@ _LAST_MS = (1 << 48) - 1
 
 
 class Step(Struct, frozen=True):
-    """What a step found: rows that match, the id that it came down to, None at its lowest, and how many
-    rows it looked at."""
+    """The result of a step: matching rows, the id that it came down to (None at its lowest), and the
+    number of rows that it looked at."""
 
     rows: Sequence[Any]
     bottom: str | None
@@ -61,8 +61,9 @@ _STREAM = """
         WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid{only}
         ORDER BY {order}d.id DESC LIMIT $4::integer
     ) x"""
-# What an index has before the id is compared and ordered by together with it: as an equality it would
-# leave the choice of index to statistics, and what a destination has not was looked for among all rows.
+# The leading columns of an index are compared and ordered together with the id. As equalities they
+# would leave the choice of index to statistics, and a destination's missing rows would be searched for
+# among all rows.
 _LED = """
           AND ({columns}, d.id) >= ({values}, $2) AND ({columns}, d.id) < ({values}, $3)"""
 
@@ -75,9 +76,9 @@ def stream(
     source: str = "(SELECT 0) s (n)",
     key: str = "0",
 ) -> str:
-    """Return the text of streams of a table's rows: one for each row of `source`, told by `key`.
+    """Return the SQL for streams of a table's rows: one for each row of `source`, identified by `key`.
 
-    `led`: the columns, with their values, that lead the index that is to be followed.
+    `led`: the leading columns of the chosen index, with their values.
     """
     order = ""
     if led is not None:
@@ -88,12 +89,12 @@ def stream(
 
 
 def step_statement(streams: Sequence[str], columns: str, matches: str) -> str:
-    """Return the text of a step. `columns` and `matches` speak of the rows as `d` and by name."""
+    """Return the SQL of a step. `columns` and `matches` name the rows as `d`."""
     return _STEP.format(streams="\n    UNION ALL".join(streams), columns=columns, matches=matches)
 
 
 def found(rows: Sequence[Any]) -> Step:
-    """Return the step that the rows of `step_statement` stand for: at least one, maybe of nulls."""
+    """Return the step from the rows of `step_statement`: at least one row, which can be all nulls."""
     first = rows[0]
     return Step([] if first["id"] is None else rows, first["bottom"], first["examined"] or 0)
 
@@ -110,7 +111,7 @@ def _clamped(instant_ms: int) -> int:
 
 
 def _floors(low: str, high: str) -> Iterator[str]:
-    """Yield how far down to look before going further. The clock only tells where to begin."""
+    """Yield how far down to look at each stage. The clock only gives the start."""
     newest = day_of(min(created_at_ms(high), int(time.time() * 1000)))
     for days in DAYS:
         floor = lowest_id(max(0, midnight_ms(newest) - (days - 1) * DAY_MS))
@@ -169,7 +170,7 @@ async def walk(
 
 
 def _enough(wanted: int, examined: int, found: int, steps: int) -> int:
-    """Return how many rows should do, by how many of those that were looked at have passed."""
+    """Return the number of rows to look at, by the share of rows that have matched so far."""
     if examined == 0 or steps == 0:
         return FIRST
     if found == 0 or steps > 1:  # what is rare, or comes in clusters: all the rest, at once

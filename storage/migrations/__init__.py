@@ -1,1 +1,1 @@
-"""The numbered SQL files that make the schema, and the program that applies them."""
+"""The numbered SQL files of the schema, and the program that applies them."""

@@ -1,7 +1,7 @@
 """Migrations: the numbered SQL files of this folder, each applied once, in order.
 
-A file that was applied must never change, a database that is newer than this program is left alone, and
-the version before must be able to work on what each file leaves: it still does while they are applied.
+A file that was applied must never change. A database newer than this program is left alone. The
+previous version must work on the result of each file: it still runs while the file is applied.
 """
 
 import hashlib
@@ -27,11 +27,12 @@ log = structlog.get_logger("angarium.storage")
 
 # Whoever needs a table that a file waits for waits behind it: ingestion, for one, which has 8 s.
 LOCK_WAIT_MS = 1_000
-# Then it lets them pass and asks again. With the waiting it is a minute and a half; what holds a lock for
-# longer is no statement of ours, and is named for the operator to end.
+# After this the waiting statements pass, and the migration tries again. With the waiting it takes a
+# minute and a half. A longer lock is not held by a statement of ours: the error names its holder, which
+# the operator can end.
 PAUSES_S = (0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8)
-# A server that is killed in the middle of a file leaves a statement that runs on, with its locks, until
-# the database notices.
+# The statement of a server that is killed in the middle of a file goes on, with its locks, until the
+# database notices.
 NOTICE_MS = 2_000
 # First line of a file whose statements are each a transaction of their own.
 ALONE = "-- each statement alone\n"
@@ -68,12 +69,12 @@ class Migration:
 
     @property
     def digest(self) -> bytes:
-        """What tells whether the file has changed since it was applied."""
+        """The checksum that shows whether the file has changed since it was applied."""
         return hashlib.sha256(self.sql.encode()).digest()
 
     @property
     def statements(self) -> list[str] | None:
-        """The statements of a file that begins with `ALONE`, which end with a line's; else None."""
+        """The statements of a file that begins with `ALONE`, which end with their line; else None."""
         if not self.sql.startswith(ALONE):
             return None
         return [part for part in self.sql.removeprefix(ALONE).split(";\n") if part.strip()]
@@ -96,13 +97,13 @@ def known_migrations(folder: Traversable | None = None) -> list[Migration]:
 
 
 async def migrate(connection: Connection, migrations: Sequence[Migration] | None = None) -> int:
-    """Apply what is missing, and return how many migrations that was.
+    """Apply the missing migrations, and return their number.
 
-    Several processes may call this at once: one applies, the others wait for it and find nothing
-    left. Each file is a transaction of its own together with its entry in the ledger, so that a
-    crash leaves whole migrations only. (One of statements that stand alone is run again from its first.)
-    Raises UnsuitableDatabaseError for a schema that is newer than this program or was made by other
-    files, and MigrationError for a file that cannot be applied: the version before works on.
+    Several processes can call this at once: one applies, and the others wait and find nothing left.
+    Each file and its entry in the ledger are one transaction, so a crash leaves only whole migrations.
+    (A file of statements that stand alone starts again from its first statement.) Raises
+    UnsuitableDatabaseError if the schema is newer than this program or was made by other files, and
+    MigrationError if a file cannot be applied: the previous version continues to work.
     """
     migrations = known_migrations() if migrations is None else migrations
     try:
@@ -142,7 +143,7 @@ def _check(done: dict[int, tuple[str, bytes]], migrations: Sequence[Migration]) 
 
 
 async def _apply_patiently(connection: Connection, migration: Migration) -> None:
-    """Apply a file, giving way to whoever waits behind it. Raises MigrationError."""
+    """Apply a file, and let waiting statements pass in between. Raises MigrationError."""
     for pause_s in (*PAUSES_S, None):
         try:
             await _apply(connection, migration)
@@ -179,7 +180,7 @@ async def _apply(connection: Connection, migration: Migration) -> None:
 
 
 def _untouched(migration: Migration) -> str:
-    """Say where a failure leaves the database."""
+    """Return the text on the database's state after a failure."""
     if migration.statements is not None:
         return "Its finished part disturbs no version, and the next start repeats it."
     return (

@@ -1,7 +1,8 @@
-"""This node's row in the table of nodes: its heartbeat, its session's lock, and what it sees of others.
+"""This node's row in the table of nodes: its heartbeat, its session's lock, and its view of other
+nodes.
 
-Both are on one connection of the node's own. The heartbeat also proves the right to write, for a node
-that happens to write nothing.
+Heartbeat and lock share one connection of the node. The heartbeat also proves the right to write, for a
+node that has nothing to write.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,8 +19,8 @@ from storage.database.connection import Connection
 from storage.database.profiles import NODE
 from storage.ownership import Ownership, active_node
 
-# A standby's row of `processes` gives no right: no statement passes this epoch. Rows of standbys that
-# were killed are removed after an hour; one that only stood still writes its row again.
+# A standby's row of `processes` gives no right: no statement passes this epoch. Rows of killed standbys
+# are removed after an hour; a standby that was only suspended writes its row again.
 _JOIN = """
     WITH gone AS (
         DELETE FROM processes WHERE epoch = -1 AND id <> $1::uuid
@@ -110,7 +111,7 @@ class Membership:
             raise self._ownership.lost()
 
     async def stand_by(self) -> Active | None:
-        """Beat as a node that has nothing; return the node that has the database, if any."""
+        """Beat as a standby; return the node that has the database, if any."""
         await self._connection.ensure()
         active = await active_node(self._connection)
         if await self._look(() if active is None else (active.id,)) is None:
@@ -118,13 +119,13 @@ class Membership:
         return active
 
     async def leave(self) -> None:
-        """Remove this node's rows: another node may have the database at once."""
+        """Remove this node's rows: another node can have the database at once."""
         await self._connection.fetch(_LEAVE, self.id)
 
     async def run(self, every_s: float = BEAT_S) -> None:
         """Beat again and again. Never returns. Raises OwnershipLostError.
 
-        A question that the database does not answer, whatever the error, says nothing of ownership.
+        An unanswered query, whatever the error, says nothing about ownership.
         """
         await Outage("the table of nodes").every(every_s, self.beat)
 
@@ -136,7 +137,7 @@ class Membership:
         return next((row for row in rows if row.id == self.id), None)
 
     async def _register(self, connection: Connection) -> None:
-        """Make this node known: the `on_connect` of its connection. A lost session has lost its lock."""
+        """Register this node: the `on_connect` of its connection. A lost session has lost its lock."""
         self.liveness.interrupted()
         await connection.fetch("SELECT pg_advisory_lock($1)", session_lock(self.id))
         await self._write_rows(connection)

@@ -1,1 +1,1 @@
-"""The store of the recorder: outcomes of attempts, and all that changes with them."""
+"""The store of the recorder: outcomes of attempts, and all rows that change with them."""

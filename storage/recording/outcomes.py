@@ -1,8 +1,8 @@
-"""The rows that a settle statement writes: its text by kind of group, and its arguments.
+"""The rows that a settle statement writes: its SQL by kind of group, and its arguments.
 
-Most groups are successes of one day throughout: those have a lean text of their own
-(`storage.recording.successes`). Where a group is of one day its partition is named, since an update
-through the parent costs 3 us an outcome and, planned while a partition was empty, a scan of it.
+Most groups are successes of one day throughout: those have a lean SQL of their own
+(`storage.recording.successes`). The statement for a group of one day names the partition. An update
+through the parent costs 3 us an outcome, and a plan made for an empty partition scans it.
 """
 
 from collections.abc import Sequence
@@ -122,8 +122,8 @@ made AS (
     INSERT INTO attempts ({attempt.names})
     SELECT {attempt.values} FROM owner, {attempt.source}{again}
 )"""
-# What the DLQ says of a delivery is kept unless the settlement says otherwise; `trouble` follows
-# from that. Of what is FAILED only an entry of the DLQ may change once more: into DISCARDED.
+# A delivery keeps its dead-letter status unless the settlement changes it; `trouble` follows from that.
+# A FAILED delivery can change only once more, and only in the dead-letter queue: into DISCARDED.
 _CHANGED_STATES = """,
 changed AS (
     UPDATE {table} d SET
@@ -166,7 +166,7 @@ _ONLY_IF_CHANGED = " AND (SELECT count(*) FROM changed) = $4::integer"
 
 
 class Shape(Struct, frozen=True):
-    """Which kinds of rows and columns a group has: what its statement's text depends on."""
+    """The kinds of rows and columns in a group, on which its statement's SQL depends."""
 
     table: str  # that the deliveries are updated in
     successes: Successes | None  # where there is nothing but first-hand ones
@@ -179,7 +179,7 @@ class Shape(Struct, frozen=True):
 
 
 class Statement(Struct, frozen=True):
-    """A text and its arguments from the fourth on."""
+    """A statement's SQL and its arguments from the fourth on."""
 
     sql: str
     arguments: Sequence[Any]
@@ -271,7 +271,7 @@ def bind(group: SettleGroup) -> Statement:
 
 
 def _table(settlements: Sequence[Settlement]) -> str:
-    """Return the partition where all of them are, the parent where they are of several days."""
+    """Return the partition of all deliveries, or the parent if they are of several days."""
     if not settlements:
         return "deliveries"
     ids = [settlement.delivery.id for settlement in settlements]

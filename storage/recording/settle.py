@@ -1,8 +1,7 @@
 """The settle statement: a group of outcomes, durable in one round trip, with the counters that agree.
 
-Whatever the statement writes is written whole or not at all: it counts the deliveries that it really
-changed, and fails when some of the group had been settled before. The rows' columns are in
-`storage.recording.outcomes`.
+The statement writes everything or nothing. It counts the deliveries that it really changed, and fails
+if some of the group had been settled before. The rows' columns are in `storage.recording.outcomes`.
 """
 
 import asyncpg
@@ -32,8 +31,8 @@ class PostgresSettle:
     async def settle(self, group: SettleGroup) -> None:
         """Write a group; see the port.
 
-        Raises PoisonError also when a settlement's row is not there or not as it `expects`, and
-        OwnershipLostError when a shard of the group is not ours.
+        Raises PoisonError also if a settlement's row is missing or differs from its `expects`, and
+        OwnershipLostError if a shard of the group is not ours.
         """
         if not self._connection.connected:
             await self._connection.ensure()  # a new connection brings a new epoch

@@ -1,6 +1,6 @@
-"""First-hand successes, as the settle statement writes them: a lean text that updates no indexed column.
+"""First-hand successes in the settle statement: a lean SQL that updates no indexed column.
 
-Most are first attempts with a small response: they are kept in their deliveries' rows, and the view
+Most are first attempts with a small response. Their deliveries' rows hold them, and the view
 `attempt_log` shows them with the others.
 """
 
@@ -50,7 +50,7 @@ SINGLES_CLAUSE_OF_SOME = _clause(" WHERE c.single")
 
 
 class Singles(Enum):
-    """How many of a group's successes are counted so."""
+    """The number of a group's successes that are counted in this way."""
 
     NONE = auto()
     SOME = auto()
@@ -58,9 +58,9 @@ class Singles(Enum):
 
 
 def mark_singles(group: SettleGroup) -> tuple[Singles, list[bool]]:
-    """Return which of a group of successes are the only one of their destination, and count.
+    """Return which of a group of successes are the only one of their destination, and that they count.
 
-    None is where some ended so long ago that their hour may be rolled up.
+    None if some ended so long ago that their hour can be rolled up.
     """
     settlements = group.settlements
     to = [settlement.delivery.destination for settlement in settlements]
@@ -133,7 +133,7 @@ changed AS (
 
 
 class Successes(Struct, frozen=True):
-    """What the text of the clauses depends on."""
+    """The properties of a group on which the SQL of the clauses depends."""
 
     inline: bool  # all of them at the first attempt, with small responses
     single: Singles
@@ -173,7 +173,7 @@ def success_clauses(
 
 
 def is_success(settlement: Settlement) -> bool:
-    """Whether the lean text says all that there is to say."""
+    """Whether the lean SQL covers the whole settlement."""
     attempt = settlement.attempt
     return (
         attempt is not None
@@ -188,9 +188,9 @@ def is_success(settlement: Settlement) -> bool:
 def bind_successes(
     arguments: Arguments, settlements: Sequence[Settlement], marks: Sequence[bool], single: Singles
 ) -> Successes:
-    """Add the arguments of `success_clauses`; return what it depends on.
+    """Add the arguments of `success_clauses`; return the properties that its SQL depends on.
 
-    `marks` says of each settlement whether it is single, `single` of how many that is so.
+    `marks` says of each settlement whether it is single, `single` how many are.
     """
     attempts = [s.attempt for s in settlements if s.attempt is not None]
     deliveries = [s.delivery for s in settlements]

@@ -1,1 +1,1 @@
-"""Replay jobs: as callers see them, and as they are run."""
+"""Replay jobs: their view for callers, and their execution."""

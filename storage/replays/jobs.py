@@ -1,6 +1,6 @@
-"""Replay jobs as callers see them: created with their legs, listed, cancelled.
+"""Replay jobs for callers: created with their legs, listed, cancelled.
 
-What runs them is in `storage.replays.running`.
+`storage.replays.running` executes them.
 """
 
 from collections.abc import Sequence
@@ -105,7 +105,7 @@ class PostgresJobs:
         self._pool = pool
 
     async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
-        """Return those of these deliveries that there are."""
+        """Return those of these deliveries that exist."""
         rows = await self._pool.fetch(_NAMED, environment, list(deliveries))
         return [
             Named(

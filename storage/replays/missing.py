@@ -82,7 +82,7 @@ class MissingRows:
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        """Return the events that the destination has no delivery of; see the port."""
+        """Return the events for which the destination has no delivery; see the port."""
         first, last = events[0], delivery_id(events[-1], MAX_FANOUT)
         rows = await self._pool.fetch(
             _UNDELIVERED, job.environment, destination, list(events), first, last, max_bytes, limit

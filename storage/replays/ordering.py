@@ -1,7 +1,8 @@
-"""Reads for the jobs that cancel or retry: what waits at a destination, a bounded number of rows each.
+"""Reads for jobs that cancel or retry: the waiting deliveries of a destination, a bounded number at a
+time.
 
-A cursor goes through what is PENDING, in order of class and seq, then through what is RETRYING, in order
-of id. In the first part it is a UUID made of class and seq, which is below every id.
+A cursor goes through the PENDING deliveries, in order of class and seq, then through the RETRYING ones,
+in order of id. In the first part it is a UUID made of class and seq, which is below every id.
 """
 
 from collections.abc import Sequence
@@ -68,7 +69,7 @@ class OrderReads:
         self._pool = pool
 
     async def count(self, job: ReplayJob, leg: Leg) -> tuple[str, int, bool]:
-        """Count on: return the cursor, how many match, and whether that is the end."""
+        """Count on: return the cursor, the number of matches, and whether that is the end."""
         limit = job.selection.limit
         most = EXAMINED if limit is None else min(EXAMINED, limit - leg.total)
         found = await self.outstanding(job, leg.destination, leg.counted, most)
@@ -78,7 +79,7 @@ class OrderReads:
     async def outstanding(
         self, job: ReplayJob, destination: str, after: str, limit: int
     ) -> OrderStretch:
-        """Return what waits and is selected; see the port."""
+        """Return the selected waiting deliveries; see the port."""
         wanted = job.selection.statuses or WAITING
         place, named = (job.environment, destination), job.selection.customer is not None
         if after < RETRYING_FROM:
@@ -106,7 +107,7 @@ class OrderReads:
         return OrderStretch([row["id"] for row in taken], through, end)
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        """Return how deliveries are; see the port."""
+        """Return the states of deliveries; see the port."""
         rows = await self._pool.fetch(_STANDING, job.environment, list(deliveries))
         return [
             OrderState(
@@ -120,7 +121,7 @@ class OrderReads:
 
 
 async def _selected(job: ReplayJob, rows: Sequence[Record], status: DeliveryStatus) -> list[Record]:
-    """Return the rows that a job selects, of those that have a status."""
+    """Return the selected rows among those with a status."""
     selection = job.selection
     low, high = id_bounds(selection.from_ms, selection.to_ms, job.id)
     again = job.kind is JobKind.RETRY and status is DeliveryStatus.RETRYING

@@ -1,6 +1,6 @@
-"""What runs replay jobs: counting, reading on, and the chunk that enters with the cursor's step.
+"""The execution of replay jobs: counting, reading on, and the chunk that enters with the cursor's step.
 
-Nothing here decides; the statements, and what guards them, are in `storage.replays.statements`.
+Nothing here decides; the statements, and their guards, are in `storage.replays.statements`.
 """
 
 from collections.abc import Collection, Sequence
@@ -113,7 +113,7 @@ class PostgresReplays:
             after = legs[-1].destination
 
     async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
-        """Return what of a job waits at a destination and was never attempted."""
+        """Return a job's waiting deliveries at a destination that were never attempted."""
         rows = await self._pool.fetch(UNATTEMPTED, job.environment, destination, job.id)
         return [WaitingReplay(*row) for row in rows]
 
@@ -172,7 +172,7 @@ class PostgresReplays:
     async def tally(
         self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
     ) -> Leg | None:
-        """Note what was counted; see the port."""
+        """Record the count; see the port."""
         place = (job.environment, job.id, leg.destination, leg.counted)
         if not await self._write(COUNTED, *place, through, matched, end):
             return None
@@ -195,7 +195,8 @@ class PostgresReplays:
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> Enqueued:
-        """Write a chunk; see the port. Raises OwnershipLostError when this process owns nothing."""
+        """Write a chunk; see the port. Raises OwnershipLostError if this process has lost the right to
+        write."""
         connection = self._intake
         if not connection.connected:
             try:
@@ -241,21 +242,21 @@ class PostgresReplays:
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        """Return events that a destination has no delivery of; see the port."""
+        """Return events for which a destination has no delivery; see the port."""
         return await self._missing.undelivered(job, destination, events, limit, max_bytes)
 
     # --- orders
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
-        """Read on what waits and is selected; see the port."""
+        """Read on among the selected waiting deliveries; see the port."""
         return await self._orders.outstanding(job, leg.destination, leg.cursor, limit)
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        """Return how deliveries are; see the port."""
+        """Return the states of deliveries; see the port."""
         return await self._orders.standing(job, deliveries)
 
     async def order(self, step: OrderStep) -> bool:
-        """Write down what is ordered next; see the port."""
+        """Record the next ordered deliveries; see the port."""
         rows = await self._write(
             ORDER, step.environment, step.job, step.destination, step.step, step.through,
             step.exhausted, step.ordered, step.done, step.skipped,
@@ -301,7 +302,7 @@ def _leg_with_lanes(row: Record) -> Leg:
 
 
 def way_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
-    """Return how a job's originals are found, and the arguments that this takes."""
+    """Return the query for a job's originals, and its arguments."""
     selection = job.selection
     if selection.deliveries is not None:
         return "named", (list(selection.deliveries),)
@@ -317,7 +318,7 @@ def place_of(
     until: str | None = None,
     types: list[str] | None = None,
 ) -> tuple[Any, ...]:
-    """Return where a job's originals are, and which: those of `types`, or of all."""
+    """Return the place and the selection of a job's originals: those of `types`, or all."""
     selection = job.selection
     to_ms = selection.to_ms
     below = job.id if to_ms is None else min(job.id, lowest_id(min(max(to_ms, 0), HIGHEST_MS)))

@@ -75,19 +75,19 @@ _EVENT_OF = EVENT_OF.replace("id = d.event", "id = d.event AND erased_at_ms IS N
 
 @cache
 def types_statement(way: str) -> str:
-    """Return the text that reads the types of a stretch: of each how many rows and the last id."""
+    """Return the SQL that reads the types of a stretch: for each the number of rows and the last id."""
     return _TYPES.format(way=_WAYS[way].replace("$10", "$6"))
 
 
 @cache
 def count_statement(way: str) -> str:
-    """Return the text that counts a stretch's matches; `way`: straight, troubled or named."""
+    """Return the SQL that counts a stretch's matches; `way`: straight, troubled or named."""
     return _COUNT.format(way=_WAYS[way], matches=_MATCHES)
 
 
 @cache
 def read_statement(way: str) -> str:
-    """Return the text that reads a stretch's matches with their events."""
+    """Return the SQL that reads a stretch's matches with their events."""
     first = 10 if way == "straight" else 11
     return _READ.format(
         way=_WAYS[way],
@@ -273,8 +273,8 @@ UPDATE replay_jobs SET skipped = skipped + left_over.more
 FROM left_over WHERE environment = $3 AND id = $4
 RETURNING 1"""
 )
-# Of what was counted some may have been settled anew before its turn came: in the end the total is
-# what came to be.
+# Some counted deliveries can be settled anew before their turn. At the end, the total is the number of
+# deliveries that were really replayed.
 COMPLETE = (
     f"WITH {_OWNER}"  # noqa: S608 - constants
     """,

@@ -1,4 +1,4 @@
-"""The erasure of contents on request: of events, and of all that a customer has. Rows and counters stay.
+"""The erasure of contents on request: of events, and of all data of a customer.
 
 Rows and counters stay, contents go."""
 
@@ -14,7 +14,7 @@ from storage.database.bridge import Pool
 from storage.database.writing import write
 from storage.log.walk import LOWEST
 
-# $2 events, $3 the instant. The deliveries that an event had from the first are a range of the primary
+# $2 events, $3 the instant. The deliveries made when an event was accepted are a range of the primary
 # key, from $4 to $5; the others are few.
 _ITS = """
     SELECT w.event, d.id, d.status, d.trouble
@@ -73,12 +73,12 @@ class PostgresErasure:
         self._pool = pool
 
     async def erase(self, environment: int, event: str, at_ms: int, audit: AuditEntry) -> bool:
-        """Erase what an event said; see the port."""
+        """Erase the content of an event; see the port."""
         place = _place(environment, [event], at_ms)
         return bool(await write(self._pool, _ERASE, *place, *values(audit)))
 
     async def erase_many(self, environment: int, events: Sequence[str], at_ms: int) -> list[str]:
-        """Erase what events said; see the port."""
+        """Erase the contents of events; see the port."""
         rows = await write(self._pool, _ERASE_MANY, *_place(environment, events, at_ms))
         return [row["id"] for row in rows]
 

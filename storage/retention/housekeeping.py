@@ -1,4 +1,4 @@
-"""Housekeeping: the one periodic job of the database. What it does is in partitions and retention."""
+"""Housekeeping: the one periodic job of the database. It makes partitions and applies retention."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ INTERVAL_S = 600.0  # a run that finds nothing costs a few milliseconds
 
 @dataclass(frozen=True, slots=True)
 class Housework:
-    """What one run did."""
+    """The result of one run."""
 
     covered: Range
     removed: list[str]  # partitions
@@ -35,7 +35,8 @@ class Housework:
 
 
 class Housekeeping:
-    """Makes partitions ahead and removes what retention is over for. Owner: the loop that runs it."""
+    """The keeper of partitions: it makes them ahead, and removes them when retention is over. Owner:
+    the loop that runs it."""
 
     def __init__(
         self,
@@ -46,8 +47,8 @@ class Housekeeping:
         *,
         removes: bool = True,
     ) -> None:
-        """`connection` is one of `UPKEEP`; `on_range` is told for which instants ids may be made.
-        `removes`: whether this process is the one that removes what is old."""
+        """`connection` is one of `UPKEEP`; `on_range` receives the instants for which ids can be made.
+        `removes`: whether this process removes old rows."""
         self._due = trio.Event()
         self._removes = removes
         self._connection = connection
@@ -56,7 +57,7 @@ class Housekeeping:
         self._on_range = on_range
 
     async def run(self) -> None:
-        """Do what is due again and again, until cancelled."""
+        """Do the due work again and again, until cancelled."""
         outage = Outage("housekeeping")
         while True:
             with trio.move_on_after(INTERVAL_S):
@@ -66,11 +67,11 @@ class Housekeeping:
                 await self.run_once()
 
     def hasten(self) -> None:
-        """Have the next run begin now: ids do not follow the clock past the last partition."""
+        """Start the next run now: ids cannot follow the clock past the last partition."""
         self._due.set()
 
     async def run_once(self) -> Housework:
-        """Do what is due. Raises StoreError; whatever was left undone is done by the next run."""
+        """Do the due work. Raises StoreError; the next run does the rest."""
         now_ms = self._now_ms()
         # First what the future needs: a removal that fails must not keep it from being made.
         covered = await make_partitions(self._connection, now_ms)

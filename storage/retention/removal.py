@@ -1,7 +1,7 @@
-"""Retention: what is older than it is removed, a partition at a time, and never what is still needed.
+"""Retention: old rows are removed, a partition at a time, and never a row that is still needed.
 
-A partition is looked through, detached, looked through again (a requeue may have come between), and
-then dropped, or attached again. Every step can be the last before a crash: the next run goes on.
+A partition is checked, detached, checked again (a requeue can have come between), and then dropped, or
+attached again. A crash can come after any step: the next run goes on.
 """
 
 from collections.abc import Iterable
@@ -133,9 +133,9 @@ async def _needed(connection: Connection, partition: Partition, kept: Iterable[s
 
 
 async def delete_old_files(connection: Connection, now_ms: int, retention_days: int) -> int:
-    """Delete the files of events that were removed, and mark their content; return how many.
+    """Delete the files of removed events, and mark their content; return the number of files.
 
-    While an event is there, for whatever reason, its files are.
+    The files of an event stay as long as the event.
     """
     before = lowest_id(midnight_ms(day_of(now_ms) - timedelta(days=retention_days)))
     total = 0
@@ -151,7 +151,7 @@ async def delete_old_files(connection: Connection, now_ms: int, retention_days: 
 
 
 async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
-    """Delete idempotency keys whose 24 hours are over; return how many."""
+    """Delete idempotency keys whose 24 hours are over; return their number."""
     # Rows that intake holds are left for the next time: it would wait for us, and we for it.
     return await _delete_in_chunks(
         connection,
@@ -166,7 +166,7 @@ async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
 
 
 async def delete_old_replays(connection: Connection, now_ms: int, retention_days: int) -> int:
-    """Delete replay jobs that ended before all that is kept; return how many."""
+    """Delete replay jobs that ended before the oldest kept day; return their number."""
     before_ms = now_ms - retention_days * DAY_MS
     for table in ("replay_parked", "replay_legs", "replay_tallies"):
         await _delete_in_chunks(
