@@ -74,7 +74,7 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
 
 
 class _EventType(BaseConverter):
-    """An event type in a path. It may hold slashes, which arrive here decoded."""
+    """An event type in a path. It can hold slashes, which arrive here decoded."""
 
     regex = r"[\s\S]+?"  # a line break is no type either, but a text like any other
     part_isolating = False

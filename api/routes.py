@@ -179,14 +179,14 @@ class Route:
 
     @property
     def repeats(self) -> Repeat:
-        """What becomes of the request when it is repeated."""
+        """The effect of repeating the request."""
         if self.repeat is not None:
             return self.repeat
         return Repeat.NEVER if self.status == CREATED else Repeat.FREELY
 
 
 def rule_of(path: str) -> str:
-    """Return the rule of a path, in whose variables `eventType` may hold slashes."""
+    """Return the rule of a path. Its variable `eventType` can hold slashes."""
     typed = path.replace("{eventType}", "<type:eventType>")
     return typed.replace("{", "<").replace("}", ">")
 
@@ -213,7 +213,7 @@ def allowed_of(routes: Sequence[Route]) -> str:
 
 
 def allowed_by_rule(routes: Iterable[Route]) -> dict[str, str]:
-    """Return what is allowed of each rule."""
+    """Return the allowed methods of each rule."""
     return {rule_of(path): allowed_of(here) for path, here in by_path(routes).items()}
 
 

@@ -74,7 +74,7 @@ class LiveActors(Protocol):
         """Return how many deliveries of a destination wait or are in flight."""
 
     def totals(self, environment: int) -> Totals:
-        """Return what waits and is in flight in an environment."""
+        """Return the numbers of waiting deliveries and of those in flight in an environment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,15 +22,16 @@ from engine.runtime.slots import customers_places
 from engine.runtime.tally import Tally
 from engine.settings import Settings
 
-# More than one HTTP/2 connection may have open at once (`api.door.http2`), or clients commonly pool of
-# HTTP/1.1, which is 100: who keeps to what he was told is served. More waiting would serve nobody faster.
+# A client can have this many requests open: an HTTP/2 connection has fewer (`api.door.http2`), and
+# pools of HTTP/1.1 commonly have 100. A client that keeps to the announced limit is served. A longer
+# queue would serve no client faster.
 LINE = 128
 WAIT_S = 5.0  # as long as a query waits for a connection; a client that is told sooner can turn elsewhere
 RETRY_AFTER_S = 1
-# A place that was worked in rests until each of the others could have been worked in for as long. So who
-# asks one request after the other never notices, a few at a time have all places, and of who asks without
-# end one is at work on the average, however many connections it has: the rest of the loop is others'.
-# What takes longer than this waited for the database, not for the loop, and counts as this.
+# A used place rests until each of the others could have been used for as long. A caller with one
+# request after another never notices, and a few requests at a time get all places. A caller that asks
+# without end has one request running on average, however many connections it has: the rest of the loop
+# is for others. A longer time was spent waiting for the database, not for the loop, and counts as this.
 COUNTED_S = 0.05
 LINE_CUSTOMER = 16  # that wait of one customer's sessions: more than browsers open to one server
 # However many places there are: of hundreds each would rest for longer than anybody waits for it.
@@ -40,7 +41,7 @@ log = structlog.get_logger("angarium.api")
 
 
 class Share(Enum):
-    """What a request's handler takes of what all workspaces share (`api.shares`)."""
+    """A share: the part of the process that requests of one workspace can use (`api.shares`)."""
 
     READS = "a GET, and whatever else reads along the log"
     WRITES = "the others"
@@ -52,7 +53,7 @@ class Share(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ShareStatistics:
-    """What is there now, and what was refused since the start."""
+    """The present numbers, and the refusals since the start."""
 
     workspaces: int  # with a request that is worked on, or waits
     at_work: int
@@ -74,7 +75,7 @@ class _Waiter:
 
 
 class _WorkspaceLine:
-    """The requests of one workspace, for as long as it has any: then its places have rested."""
+    """The requests of one workspace, until it has none and its places have rested."""
 
     __slots__ = (
         "_most",
@@ -97,19 +98,19 @@ class _WorkspaceLine:
         self.told = False  # that it was refused: once, until it has come to rest
 
     def may_work(self, caller: str) -> bool:
-        """Whether a caller may have one more of the places, where one is free."""
+        """Whether a caller can have a further place, if one is free."""
         if caller == KEYS:
             return True
         return self.at_work.of(caller) < self._most and self.sessions < self._together
 
     def take(self, caller: str) -> float:
-        """Take the place that has rested first; return when it has."""
+        """Take the place that rests first; return the instant of its rest's end."""
         self.at_work.add(caller)
         self.sessions += caller != KEYS
         return heappop(self.rested_at)
 
     def give_back(self, caller: str, rested_at: float) -> None:
-        """Give a place back, which goes to whoever's turn it is."""
+        """Give a place back, for the next request in line."""
         self.at_work.remove(caller)
         self.sessions -= caller != KEYS
         heappush(self.rested_at, rested_at)
@@ -170,7 +171,7 @@ class WorkspaceShare:
                 del self._lines[workspace]
 
     def _has_room(self, line: _WorkspaceLine, caller: str) -> bool:
-        """Whether one more may wait. Customers' requests take no room from those of keys."""
+        """Whether a further request can wait. Customers' requests take no room from those of keys."""
         keys = line.users.of(KEYS)
         if caller == KEYS:
             return keys < self._most
@@ -203,7 +204,7 @@ class WorkspaceShare:
                 raise
 
     def statistics(self) -> ShareStatistics:
-        """Return what is going on."""
+        """Return the present numbers."""
         lines = self._lines.values()
         at_work = sum(line.at_work.total for line in lines)
         return ShareStatistics(
@@ -231,7 +232,7 @@ class ControlShares:
     outward: WorkspaceShare
 
     def of(self, method: str, share: Share | None) -> WorkspaceShare:
-        """Return what requests of a route count on, by its method where the route names no share."""
+        """Return the share of a route's requests; the method decides if the route names none."""
         kind = share or (Share.READS if method == "GET" else Share.WRITES)
         if kind is Share.READS:
             return self.reads

@@ -105,7 +105,7 @@ class _Connection(TrioASGIHTTPConnection):
     async def handle_messages(  # type: ignore[override]  # as quart_trio's own does
         self, nursery: trio.Nursery, request: Request, receive: ASGIReceiveCallable
     ) -> None:
-        """Hand the body over part by part; cancel the request when its client leaves."""
+        """Hand the body over part by part; cancel the request if its client leaves."""
         body = request.body
         assert isinstance(body, Inflow)
         if "Expect" in request.headers:  # to receive is to say that the body may come

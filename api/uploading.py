@@ -24,14 +24,14 @@ from engine.model.words import Word
 
 JSON = "application/json"
 MULTIPART = "multipart/form-data"
-UNSAID = "application/x-www-form-urlencoded"  # the type that clients state who were told none
+UNSAID = "application/x-www-form-urlencoded"  # the type that clients state if they know none
 JSON_BYTES = INLINE_BYTES * 3 // 2  # base64 is 4/3 of its content, and the rest is small
 OVERHEAD_BYTES = 128 * 1024  # of a form around its file
 RETRY_S = 2  # files take seconds, not minutes
 
 
 class UploadQuery(Query):
-    """What is said of a file whose bytes are the body. With another body it is said there."""
+    """The description of a file whose bytes are the body. With another body, that body holds it."""
 
     environment: Word[Environment] | None = None
     file_name: str | None = None
@@ -43,13 +43,13 @@ class UploadQuery(Query):
     idempotency_key: str | None = None
 
     def said(self) -> dict[str, str]:
-        """Return what is said, by the names of fields."""
+        """Return the description, by the names of fields."""
         return self.model_dump(by_alias=True, exclude_none=True, exclude={"environment"})
 
 
 @asynccontextmanager
 async def received(call: Call) -> AsyncIterator[tuple[FileFields, Content]]:
-    """Receive a file, in whatever form, and hold its content while the block runs. Raises Refusal."""
+    """Receive a file, in any form, and hold its content while the block runs. Raises Refusal."""
     said = call.query_as(UploadQuery).said()
     content_type = call.headers.get("content-type", "")
     essence = content_type.partition(";")[0].strip(" \t").lower()
@@ -126,7 +126,7 @@ async def _kept(
     at_most: int,
     kind: SourceKind = SourceKind.CONTENT,
 ) -> AsyncIterator[Content]:
-    """Keep a stream, within what uploads may take of the disk."""
+    """Store a stream, within the disk space for uploads."""
     spooled, workspace = call.services.files.spooled, call.environment.workspace
     drawn = 0
 
@@ -151,7 +151,7 @@ async def _kept(
 
 
 def _fields(said: dict[str, str]) -> FileFields:
-    """Return what was said in texts. Raises Refusal."""
+    """Return the description from texts. Raises Refusal."""
     document: dict[str, Any] = dict(said)
     metadata = said.get("metadata")
     if metadata is not None:
@@ -181,7 +181,7 @@ async def _once(data: bytes) -> AsyncGenerator[bytes]:
 
 
 async def _some(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """Return a body that must not be empty: who sends none meant something else."""
+    """Return a body that must not be empty: an empty one is a mistake."""
     empty = True
     async for chunk in chunks:
         empty = empty and not chunk

@@ -59,7 +59,7 @@ class _WebFile(Struct, frozen=True):
 
 
 class WebFiles:
-    """The files of one folder. Without the folder there are none, no console and no portal."""
+    """The files of one folder. Without the folder there are no files, no console and no portal."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         found = {
@@ -80,14 +80,14 @@ class WebFiles:
         self._page = None if page is None else _file("text/html; charset=utf-8", page)
 
     def page(self, name: str, assets: bytes) -> bytes | None:
-        """Return a page whose assets are below the path `assets`; None where there is no such page."""
+        """Return a page whose assets are below the path `assets`; None if there is no such page."""
         path = self._folder / name
         if not path.is_file():
             return None
         return path.read_text().replace("{assets}", f"{assets.decode()}{self.digest}").encode()
 
     def asset(self, name: bytes, fields: Fields) -> Answer | None:
-        """Return the answer with an asset, `digest/name`; None where there is none."""
+        """Return the answer with an asset, `digest/name`; None if there is no such asset."""
         asset = self._assets.get(name)
         return None if asset is None else _sent(asset, fields, KEPT)
 
@@ -96,9 +96,9 @@ class WebFiles:
         return _sent(self._assets[f"{self.digest}/{name}".encode()], fields, caching)
 
     def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
-        """Return the answer to a request for the console; None where it asks for something else.
+        """Return the answer to a request for the console; None for any other request.
 
-        `path` is as it came. `/` is the console for whoever takes HTML, which API clients do not say.
+        `path` is as received. `/` is the console for clients that accept HTML; API clients do not.
         """
         page = self._page
         if page is None:
@@ -173,7 +173,7 @@ class Portal:
         self._page = files.page("portal/index.html", PORTAL_ASSETS)
 
     def answer(self, method: str, path: bytes, fields: Fields, request_id: str) -> Answer | None:
-        """Return the answer to a request for the portal; None where it asks for something else.
+        """Return the answer to a request for the portal; None for any other request.
 
         An unknown workspace gets the same page: whoever asks learns nothing of what exists.
         """

@@ -1,10 +1,10 @@
 """The floors that this machine sets, in a process of its own: `python -m bench.calibration`, its plan as
 JSON on stdin; or `python -m bench.calibration URL [REQUESTS]` for the first of them alone.
 
-What a service like this cannot do without: a request that is sent and answered (bare epoll and httptools,
-nothing signed, nothing stored), a row that is committed with others of its group (one prepared statement
-over `unnest`), a system call. Prints CPU microseconds as JSON. A measurement is stated as a multiple of
-the floors around it, since machines differ, and one machine differs from minute to minute.
+The floors are the least work of any such service. One is a request and its answer (bare epoll and
+httptools, nothing signed or stored). One is a row committed with its group (one prepared statement over
+`unnest`). One is a system call. Prints CPU microseconds as JSON. A measurement is stated as a multiple
+of the floors around it, since machines differ, and one machine differs from minute to minute.
 """
 
 import asyncio

@@ -269,7 +269,7 @@ def main(arguments: Sequence[str]) -> int:
     """Compare two files. Exit code 1 when the second is worse, 2 when there is nothing to compare."""
     parser = argparse.ArgumentParser(prog="python -m bench compare", description=__doc__)
     parser.add_argument("first", type=Path, help="a file that `run --json` wrote")
-    parser.add_argument("second", type=Path, help="another one: is it better?")
+    parser.add_argument("second", type=Path, help="the file to compare with the first")
     parser.add_argument(
         "--threshold",
         type=float,

@@ -120,11 +120,12 @@ def isolation(
     percent: int,
     held: int,
 ) -> Measurement:
-    """Measure beside each neighbour of `worst` (names with commas between, or `all`), which has `percent`
-    of its full size. `held`: whether the ratios are to be held to the bar; for that the neighbour is at
-    another server too, in rounds of its own, and the bar is about what is left of the ratio.
+    """Measure beside each neighbour of `worst` (names with commas between, or `all`), at `percent` of its
+    full size. `held`: whether the bar applies to the ratios. For that, further rounds have the neighbour
+    at another server, and the bar applies to the rest of the ratio.
 
-    One beside which something breaks is told, and the next one comes: all of them take half an hour."""
+    If a promise breaks beside a neighbour, it is reported, and the next neighbour follows. All of them
+    take half an hour."""
     assert isinstance(service, Neighbourhood)
     chosen = named(worst)
     healthy = Healthy(service, receiver, rate, seconds)

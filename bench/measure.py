@@ -211,6 +211,6 @@ def named(variant: str, figure: str) -> str:
 
 
 def over(name: str, first: str, figure: str) -> str:
-    """Return the name of a ratio; that of the cost has no figure's name in it."""
+    """Return the name of a ratio. The ratio of the cost has no figure in its name."""
     title = f"{name}Over{first[0].upper()}{first[1:]}"
     return title if figure == "timesFloor" else f"{title}{figure[0].upper()}{figure[1:]}"

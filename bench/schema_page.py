@@ -1,5 +1,5 @@
 """The generator of docs/bench-results.md from `bench.results`: `python -m bench.schema_page`; a test
-checks the page."""
+checks it."""
 
 import sys
 from typing import Any

@@ -65,9 +65,10 @@ class _Work:
 def rotate(output: str, **flags: Any) -> None:
     """Make a new key, have every running server take it, and encrypt everything anew with it.
 
-    Deliveries go on. Interrupted at any point, run it again: it goes on where it was. The former key
-    still opens; when `status` says so, `drop` takes it away. With keys in ANGARIUM_MASTER_KEY put the new
-    one behind the old and restart the server, then before it and restart, then run this.
+    Deliveries continue. After an interruption, run it again: it continues where it stopped. The former
+    key still opens secrets. Remove it with `drop` when `status` allows that. With keys in
+    ANGARIUM_MASTER_KEY, put the new key behind the old one and restart the server. Then put it first,
+    restart again, and run this command.
     """
     text = output != "json"
 

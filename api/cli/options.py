@@ -87,13 +87,16 @@ def _has_password(url: str) -> bool:
 
 # Settings that arguments must not hold, or not wholly: what the help says more, and the check.
 _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
-    "master_key": (" By the variable alone: arguments are seen by all.", _refused),
+    "master_key": (
+        " Give it by the variable only: every user of the machine can see arguments.",
+        _refused,
+    ),
     "database_url": (
-        " With a password by the variable alone: arguments are seen by all.",
+        " Give a password by the variable only: every user can see arguments.",
         _without_password,
     ),
     "egress_proxy": (
-        " With a password by the variable alone: arguments are seen by all.",
+        " Give a password by the variable only: every user can see arguments.",
         _proxy_without_password,
     ),
 }

@@ -63,7 +63,7 @@ ALERTS: Sequence[Alert] = (
         "and deriv(sum(angarium_deliveries_pending)[30m:1m]) > 0",
         "30m",
         "warning",
-        "More than 10,000 deliveries wait, and they become more.",
+        "More than 10,000 deliveries wait, and their number grows.",
         "Raise the concurrency of slow destinations, or disable those that fail.",
     ),
     Alert(

@@ -40,8 +40,8 @@ DESCRIPTION = (
     "content is the same, `If-None-Match` for the content only where it is another. The type is the "
     "file's own where nothing executes it, else `application/octet-stream`."
 )
-# Belt and braces: the types that are told are inert, `attachment` saves them, and if some browser shows
-# one all the same, it runs nothing, loads nothing, and has no origin.
+# A second guard: these types are inert, and `attachment` makes browsers save them. If a browser still
+# shows a file, it runs nothing, loads nothing, and has no origin.
 _GUARDED = (
     ("X-Content-Type-Options", "nosniff"),
     ("Content-Security-Policy", "default-src 'none'; sandbox"),

@@ -50,7 +50,7 @@ def _rule(judgement: Judgement, to: dict[str, str], accepted_ms: int) -> Explain
 
 
 async def _recorded(call: Call, event: str) -> tuple[list[RecordedDelivery], bool]:
-    """Return the deliveries that an event had from the first, and whether there may be more."""
+    """Return the deliveries made when the event was accepted, and whether there can be more."""
     which = DeliveryFilter(events=(event,), origins=(DeliveryOrigin.NORMAL,))
     which = await deliveries.own(call, which)
     found = await call.services.delivery_log.deliveries(call.number, which, None, MOST)

@@ -94,7 +94,7 @@ def trial_view(trial: Trial) -> TransformRun:
 
 
 def as_json(body: bytes) -> Any:
-    """Return a body for an answer: as it is where it is JSON, else as text."""
+    """Return a body for an answer: unchanged if it is JSON, else as text."""
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
         body.decode()

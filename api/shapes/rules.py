@@ -87,7 +87,7 @@ class ExplainedRule(PreviewRule):
 
     changedSince: Annotated[bool, told("The rule was made or changed after the event.")]
     deliveryId: Annotated[
-        Uuid | None, told("The delivery to its destination that the event had from the first.")
+        Uuid | None, told("The delivery to its destination, made when the event was accepted.")
     ]
 
 

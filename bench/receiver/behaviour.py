@@ -71,11 +71,11 @@ NEVER = Answer(after_s=math.inf)
 
 
 class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How all paths are answered, or those below a prefix of `paths`; the longest prefix counts.
+    """The answers on all paths, or on those below a prefix of `paths`; the longest prefix counts.
 
-    `fail`: the share of requests that get `fail_status`; `fail_every`: each so many-th does. `dead`: it
-    takes requests and never answers. Whatever hangs in a `flap` is answered when that is well again.
-    `places`: requests of a path that it works on at once, where the others wait in turn; 0: all.
+    `fail`: the share of requests that get `fail_status`. `fail_every`: one request in so many gets it.
+    `dead`: the receiver takes requests and never answers. Requests that hang in a `flap` are answered
+    when it is well again. `places`: requests of a path in work at once, the others wait; 0: no limit.
     """
 
     latency: Latency = Latency()

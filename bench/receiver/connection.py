@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
         elif path == "/log":
             self._answer(list(record.log()))
         else:
-            self._answer({"error": f"nothing is told at {path}"}, "404 Not Found")
+            self._answer({"error": f"there is no report at {path}"}, "404 Not Found")
 
     def _answer(self, value: object, status: str = "200 OK") -> None:
         body = json.dumps(value).encode()

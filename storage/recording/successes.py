@@ -58,7 +58,7 @@ class Singles(Enum):
 
 
 def mark_singles(group: SettleGroup) -> tuple[Singles, list[bool]]:
-    """Return which of a group of successes are the only one of their destination, and that they count.
+    """Return which counted successes of a group are the only one of their destination.
 
     None if some ended so long ago that their hour can be rolled up.
     """

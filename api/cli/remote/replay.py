@@ -85,7 +85,9 @@ def _note(progress: "ReplayProgress") -> str:
 SETTLED = ("DELIVERED", "FAILED", "DRY_RUN")
 the_id = click.argument("job_id", metavar="ID")
 wait_option = click.option(
-    "--wait", is_flag=True, help="Until it is finished, with a progress bar; 1 unless COMPLETED."
+    "--wait",
+    is_flag=True,
+    help="Wait for the end, with a progress bar; exit code 1 unless COMPLETED.",
 )
 
 

@@ -17,7 +17,7 @@ class ListCauses(ToolArguments):
 
 
 class ClearDeadLetters(ToolChange):
-    """Which dead letters, and what is done to them."""
+    """The dead letters, and the action on them."""
 
     action: Literal["RETRY", "DISCARD"] = Field(
         description="RETRY: deliver them again. DISCARD: give them up for good."

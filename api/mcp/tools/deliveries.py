@@ -28,7 +28,7 @@ class ListDeliveries(ToolArguments):
 
 
 class SteerDelivery(ToolChange):
-    """The delivery, and what is done to it."""
+    """The delivery, and the action on it."""
 
     delivery_id: str = Field(description="The delivery's id.")
     action: Literal["RETRY", "CANCEL"] = Field(

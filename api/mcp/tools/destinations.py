@@ -26,7 +26,7 @@ class TuneConcurrency(ToolChange):
 
 
 class ChangeDestination(ToolChange):
-    """The destination, and what is done to it."""
+    """The destination, and the action on it."""
 
     destination_id: str = Field(description="The destination's id.")
     action: Literal["ENABLE", "DISABLE", "RESUME"] = Field(

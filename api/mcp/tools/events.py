@@ -34,7 +34,7 @@ class PreviewRules(ToolArguments):
 
 
 class RunTransform(ToolArguments):
-    """A version of a script, and what it runs over."""
+    """A version of a script, and its input."""
 
     script_id: str = Field(description="The id of a version of a transform script.")
     event_id: str | None = Field(None, description="The event whose outbound body it gets.")

@@ -1194,7 +1194,7 @@ export interface ExplainedRule {
   reason: "MATCHES" | "OTHER_TYPE" | "RULE_DISABLED" | "DESTINATION_ARCHIVED" | "OTHER_CUSTOMER" | "FILTER_FALSE" | "FILTER_FAILED";
   /** The rule was made or changed after the event. */
   changedSince: boolean;
-  /** The delivery to its destination that the event had from the first. */
+  /** The delivery to its destination, made when the event was accepted. */
   deliveryId: string | null;
 }
 

@@ -80,7 +80,7 @@ class ExplainedRule(TypedDict):
     ]
     # The rule was made or changed after the event.
     changedSince: bool
-    # The delivery to its destination that the event had from the first.
+    # The delivery to its destination, made when the event was accepted.
     deliveryId: str | None
 
 
