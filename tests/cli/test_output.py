@@ -35,7 +35,7 @@ def test_nothing_is_printed_but_by_what_makes_it_harmless() -> None:
         for call in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(call, ast.Call) and ast.unparse(call.func) in WRITERS
     }
-    assert writing == {"printing.py", "steps.py", "remote/output.py"}
+    assert writing == {"printing.py", "backup.py", "remote/output.py"}
 
 
 def test_names_of_fields_and_errors_of_strangers_are_harmless(

@@ -179,7 +179,7 @@ _OPTIONS = (
     ),
     click.option(
         "--key", envvar="ANGARIUM_KEY", metavar="KEY",
-        help="The key. Other users of this machine can see a command line: prefer the variable. [ANGARIUM_KEY]",
+        help="The key. Other users can see a command line: prefer the variable. [ANGARIUM_KEY]",
     ),
     click.option(
         "--key-file", envvar="ANGARIUM_KEY_FILE", type=click.Path(path_type=Path, dir_okay=False),
