@@ -54,7 +54,10 @@ async def test_a_run_at_two_rates_leaves_files_and_nothing_on_the_server(
     (run,) = read(tmp_path / "out.json").runs
     (measured,) = run.measurements
     assert measured.verdict in ("ok", "void")  # void: this machine was too busy to generate
-    assert (measured.figures["accepted"], measured.figures["delivered"]) == (60, 60)
+    # A machine that is busy lets the time of a rate pass before all its events are posted.
+    unsent = sum(step.figures["unsent"] for step in measured.steps)
+    assert measured.figures["accepted"] + unsent == 60
+    assert measured.figures["delivered"] == measured.figures["accepted"]
     assert [step.value for step in measured.steps] == [100, 200]
     rows = list(csv.DictReader((tmp_path / "new" / "out.csv").read_text().splitlines()))
     assert {row["at"] for row in rows} == {"", "100.0", "200.0"}
