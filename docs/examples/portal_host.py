@@ -1,6 +1,6 @@
 """A page that embeds the portal, with its backend: run it, open the address that it prints.
 
-ANGARIUM_URL=http://127.0.0.1:8080 ANGARIUM_KEY=angk_... WORKSPACE=... python docs/examples/portal_host.py
+ANGARIUM_URL=http://127.0.0.1:8080 ANGARIUM_KEY=ang_... WORKSPACE=... python docs/examples/portal_host.py
 
 The address must be among the workspace's allowed origins: angarium workspace set --origin http://127.0.0.1:9000
 """

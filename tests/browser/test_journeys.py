@@ -179,6 +179,13 @@ def test_a_replay_is_counted_started_and_followed_to_its_end(window: Window, tow
     expect(page.locator("main").get_by_text("Completed")).to_be_visible()
 
 
+def test_a_delivery_is_sent_again_to_its_destination_alone(window: Window, town: Town) -> None:
+    page = window.open(f"/deliveries/{town.first('/deliveries?status=DELIVERED')}")
+    page.get_by_role("button", name="Send again").click()
+    page.get_by_role("heading", name="Replay", exact=True).wait_for()
+    expect(page.locator("main").get_by_text("1 picked delivery")).to_be_visible()
+
+
 def test_a_destination_is_made_and_tried_by_the_keyboard_alone(window: Window, town: Town) -> None:
     page = window.open("/destinations")
     keyboard = page.keyboard
@@ -252,6 +259,11 @@ def test_a_signature_is_checked_without_any_request(window: Window) -> None:
     page.get_by_label("Signing secret").fill("whsec_aGVsbG8=")
     page.get_by_role("button", name="Check").click()
     page.get_by_text("The signature does not match.").wait_for()
+    page.get_by_text("It was shown once: when it was made.").wait_for()
+    page.get_by_label("Headers, as they were received").fill("host: example.com")
+    page.get_by_role("button", name="Check").click()
+    page.get_by_text("missing: webhook-id, webhook-timestamp, webhook-signature").wait_for()
+    assert window.overflow() <= 0
     assert len(window.requests) == before
 
 
@@ -278,6 +290,10 @@ def test_all_that_waits_and_matches_is_counted_and_cancelled_by_a_job(
     expect(page.locator("tbody tr")).to_have_count(5)
     page.get_by_role("button", name="Cancel all that match").click()
     page.get_by_role("dialog").get_by_text("5 deliveries would never be sent.").wait_for()
+    page = window.open(f"/deliveries?destinationId={made}")
+    page.get_by_role("button", name="Cancel all that wait").click()
+    page.get_by_role("dialog").get_by_text("5 deliveries would never be sent.").wait_for()
+    expect(page.get_by_role("dialog").get_by_text("switch the destination off")).to_be_visible()
     page.get_by_role("dialog").get_by_role("button", name="Cancel 5").click()
     page.get_by_role("heading", name="Cancelling what waits").wait_for()
     expect(page.locator("main").get_by_text("Completed").first).to_be_visible()

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from playwright.sync_api import expect
+
 from bench.programs import ROOT
 from tests.browser.assets import Front
 from tests.browser.town import Town
@@ -29,8 +31,10 @@ def test_the_service_itself_serves_the_console(browser: Window, town: Town) -> N
         assert page.evaluate("sessionStorage.getItem('angarium.session')").count("angcs_") == 1
         page.reload()
         page.get_by_role("heading", name="Overview").wait_for()
+        page.get_by_text("Failed attempts").first.wait_for()
         page.get_by_role("button", name="Sign out").click()
         page.get_by_label("API key").wait_for()
+        expect(page.get_by_label("API key")).to_have_attribute("placeholder", "ang_…")
 
 
 def test_a_login_link_signs_in_once_and_leaves_no_code(browser: Window, town: Town) -> None:

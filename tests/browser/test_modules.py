@@ -104,6 +104,7 @@ CASES = [
     ("asymmetric", None, {"headers": {**signed(BODY), "webhook-signature": "v1a,AAAA"}}),
     ("undecoded", None, {"headers": signed(BODY, SECRET.removeprefix("whsec_").encode())}),
     ("reserialised", "33", {"body": BODY.replace("1.0", "1.00"), "sent": BODY}),
+    ("changed", "30", {"body": BODY.replace("1.0", "2.0"), "sent": BODY}),
     ("reserialised", "8", {"body": BODY, "headers": signed('{"type":"a.b","data":{"n":1}}')}),
 ]
 

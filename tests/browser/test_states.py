@@ -105,6 +105,13 @@ def test_an_open_circuit_counts_down_to_its_probe(window: Window, town: Town) ->
     hold = page.get_by_text(re.compile(r"Circuit open, next probe in \d+ s"))
     hold.first.wait_for()
     expect(page.locator("main").get_by_text("Failing").first).to_be_visible()
+    expect(page.get_by_text("set: 8, circuit open")).to_be_visible()
+    stop = page.get_by_role("link", name="Stop its retries, or send them now")
+    whole = re.compile(rf"/deliveries\?destinationId={town.ids['Tripping']}$")
+    expect(stop).to_have_attribute("href", whole)
+    page = window.open("/destinations?name=Tripping")
+    expect(page.locator("thead").get_by_text("Last error, or address")).to_be_visible()
+    expect(page.locator("tbody tr")).to_contain_text("the receiver answered 500")
 
 
 def test_an_answer_is_text_whatever_it_holds(window: Window, town: Town) -> None:

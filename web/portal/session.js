@@ -24,6 +24,7 @@ const WORDS = {
     "This destination got no event yet.": "This endpoint got no event yet.",
     "The secret is shown once: when the destination is made, and after a rotation. Without it, rotate it.":
       "The secret is shown once: when the endpoint is made, and after a rotation. Without it, rotate it.",
+    "Events that the destination has no delivery of": "Events that the endpoint has no delivery of",
     "No destination has this name.": "No endpoint has this name.",
     "Your key does not allow this.": "This is not allowed here.",
     "Check the id and the environment at the top left.": "Check the id.",

@@ -5,7 +5,7 @@ const PREFIX = "whsec_";
 
 /** @typedef {{body: string, secret: string, headers: Record<string, string>, now: number, sent?: string | null}} Received `now` in ms; `sent`: the body that was sent, where it is known */
 /**
- * @typedef {{kind: "valid" | "headers" | "secret" | "undecoded" | "stale" | "newline" | "reserialised" | "id" | "mismatch" | "asymmetric", detail?: string}} Verdict
+ * @typedef {{kind: "valid" | "headers" | "secret" | "undecoded" | "stale" | "newline" | "reserialised" | "changed" | "id" | "mismatch" | "asymmetric", detail?: string}} Verdict
  */
 
 /** Parse headers as they are copied: `name: value` lines. @param {string} text @returns {Record<string, string>} */
@@ -59,6 +59,24 @@ function rewritings(body) {
   }
 }
 
+/** Return whether two bodies hold the same JSON. @param {string} one @param {string} two */
+function same(one, two) {
+  const sorted = (/** @type {string} */ _, /** @type {any} */ value) =>
+    value && typeof value === "object" && !Array.isArray(value)
+      ? Object.fromEntries(
+          Object.keys(value)
+            .sort()
+            .map((key) => [key, value[key]]),
+        )
+      : value;
+  try {
+    const [a, b] = [one, two].map((each) => JSON.stringify(JSON.parse(each), sorted));
+    return a === b;
+  } catch {
+    return false;
+  }
+}
+
 /** Check what was received. @param {Received} received @returns {Promise<Verdict>} */
 export async function check({ body, secret, headers, now, sent }) {
   const id = headers["webhook-id"];
@@ -97,7 +115,8 @@ export async function check({ body, secret, headers, now, sent }) {
   }
   for (const other of rewritings(body))
     if (await matches(key, other)) return { kind: "reserialised", detail: String(firstDifference(body, other)) };
-  if (sent && (await matches(key, sent))) return { kind: "reserialised", detail: String(firstDifference(body, sent)) };
+  if (sent && (await matches(key, sent)))
+    return { kind: same(body, sent) ? "reserialised" : "changed", detail: String(firstDifference(body, sent)) };
   const named = /"id"\s*:\s*"([^"]+)"/.exec(body)?.[1];
   if (named && named !== id && (await matches(key, body, named))) return { kind: "id", detail: named };
   return { kind: "mismatch" };

@@ -28,8 +28,8 @@ const filters = () => [
   { name: "to", label: t("To"), kind: "datetime-local", rare: true },
 ];
 
-/** @type {() => import("../../shared/ui/table.js").Column<any>[]} */
-const columns = () => [
+/** `correlated`: whether an event has a correlation. @type {(correlated?: boolean) => import("../../shared/ui/table.js").Column<any>[]} */
+const columns = (correlated = false) => [
   { title: t("Event type"), on: "main", cell: (row) => html`<span title=${row.eventType}>${row.eventType}</span>` },
   {
     title: t("Deliveries"),
@@ -47,10 +47,15 @@ const columns = () => [
     cell: (row) =>
       html`<span class="cut" title=${row.customerExternalId ?? ""}>${row.customerExternalId ?? "–"}</span>`,
   },
-  {
-    title: t("Correlation"),
-    cell: (row) => html`<span class="cut mono" title=${row.correlationId ?? ""}>${row.correlationId ?? ""}</span>`,
-  },
+  ...(correlated
+    ? [
+        {
+          title: t("Correlation"),
+          cell: (/** @type {any} */ row) =>
+            html`<span class="cut mono" title=${row.correlationId ?? ""}>${row.correlationId ?? ""}</span>`,
+        },
+      ]
+    : []),
   {
     title: t("Idempotency key"),
     cell: (row) => html`<span class="cut mono" title=${row.idempotencyKey ?? ""}>${row.idempotencyKey ?? ""}</span>`,
@@ -109,7 +114,7 @@ export function Page() {
     <section class="panel">
       ${h(Table, {
         label: t("Events"),
-        columns: columns(),
+        columns: columns(found.items?.some((/** @type {any} */ row) => row.correlationId)),
         list: found,
         empty,
         id: (row) => row.id,

@@ -140,7 +140,7 @@ export function Page() {
     <section class="figures" aria-label=${t("Now")}>
       ${h(Figure, { name: t("Accepted"), value: rate(last?.accepted), unit: t("a second") })}
       ${h(Figure, { name: t("Delivered"), value: rate(last?.delivered), unit: t("a second") })}
-      ${h(Figure, { name: t("Failed for good"), value: rate(last?.failed), unit: t("a second") })}
+      ${h(Figure, { name: t("Failed attempts"), value: rate(last?.failed), unit: t("a second") })}
       ${h(Figure, { name: t("Waiting"), value: number(flow?.pending), href: at("/deliveries?status=PENDING") })}
       ${h(Figure, { name: t("In flight"), value: number(flow?.inFlight), href: at("/pulse") })}
       ${h(Figure, { name: t("Dead letters"), value: number(counts.data?.inDlq) + (counts.data?.atLeast ? "+" : ""), href: at("/dlq") })}

@@ -1,7 +1,7 @@
 /** The replay jobs: start one after counting, watch those that run. */
 import { h, html } from "../../vendor/preact.js";
 import { percent, words } from "../../shared/format.js";
-import { number, t } from "../../shared/i18n.js";
+import { number, t, tn } from "../../shared/i18n.js";
 import { usePages } from "../../shared/resource.js";
 import { asked, clear, query, setQuery } from "../../shared/router.js";
 import { useStream } from "../../shared/stream.js";
@@ -32,7 +32,7 @@ export function Selection({ job }) {
   const parts = [
     job.kind && job.kind !== "REPLAY" && words(job.kind),
     job.mode === "MISSING" && t("what is missing"),
-    job.deliveryIds && t("{n} picked deliveries", { n: number(job.deliveryIds.length) }),
+    job.deliveryIds && tn("{n} picked delivery", "{n} picked deliveries", job.deliveryIds.length),
     job.eventTypes?.join(", "),
     job.statuses?.join(", ").toLowerCase(),
     job.dryRun && t("count only"),

@@ -37,7 +37,7 @@ function Actions({ delivery, changed }) {
   return html`${may("retryDeliveries") && (waits || dead) && h(Button, { act: retry, kind: "primary", keys: "r" }, dead ? t("Retry") : t("Send now"))}
     ${may("discardDeliveries") && waits && h(Button, { act: cancel, kind: "danger" }, t("Cancel it"))}
     ${may("discardDeliveries") && dead && h(Button, { act: discard, kind: "danger" }, t("Discard"))}
-    ${may("replay") && !waits && !dead && status !== "DELIVERING" && h(Button, { act: replay, keys: "r" }, t("Replay"))}`;
+    ${may("replay") && !waits && !dead && status !== "DELIVERING" && h(Button, { act: replay, keys: "r" }, t("Send again"))}`;
 }
 
 /** @param {{delivery: any}} props */
@@ -98,7 +98,7 @@ export function Page({ id }) {
         ${delivery.attempts.length ? h(Timeline, { key: delivery.attempts.length, delivery }) : h(Empty, { title: t("No attempt was made yet.") })}
       </section>
       <div class="stack">
-        ${waits && html`<section class="panel"><header><h2>${t("What holds it")}</h2></header>${h(Waits, { id, seen: delivery.updatedAt })}</section>`}
+        ${waits && html`<section class="panel"><header><h2>${t("What holds it")}</h2></header>${h(Waits, { id, destinationId: delivery.destinationId, seen: delivery.updatedAt })}</section>`}
         <section class="panel"><header><h2>${t("Facts")}</h2></header>${h(Facts, { delivery })}</section>
         <section class="panel"><header><h2>${t("Payload of the event")}</h2></header><div class="inside">
           ${h(Payload, { text: payload === "null" ? null : payload, none: t("Erased, or past retention.") })}</div></section>

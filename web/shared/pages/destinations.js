@@ -73,12 +73,12 @@ export const columns = () => [
         : html`<span class="quiet">0</span>`,
   },
   {
-    title: t("Last error"),
+    title: t("Last error, or address"),
     on: "sub",
     cell: ({ destination, health }) => {
-      if (health.hold && health.hold.reason !== "DISABLED") return h(Hold, { hold: health.hold });
-      const troubled = !["HEALTHY", "IDLE"].includes(health.state);
-      const text = (troubled && health.lastError) || destination.url;
+      const wrong = ["HEALTHY", "IDLE"].includes(health.state) ? null : health.lastError;
+      if (!wrong && health.hold && health.hold.reason !== "DISABLED") return h(Hold, { hold: health.hold });
+      const text = wrong || destination.url;
       return html`<span class="cut quiet" title=${text}>${text}</span>`;
     },
   },

@@ -40,6 +40,11 @@ function told({ kind, detail }) {
         t("The body was parsed and written again: byte {n} differs first.", { n: detail }),
         t("Check the signature before the body is parsed, over its raw bytes."),
       ];
+    case "changed":
+      return [
+        t("The body is not the one that was sent: byte {n} differs first.", { n: detail }),
+        t("Something on the way changed it. Use the bytes of the request as they came."),
+      ];
     case "id":
       return [
         t("The header webhook-id is another one than the body's: {id}", { id: detail }),
@@ -92,7 +97,7 @@ export function Page() {
     <form class="two" onSubmit=${run}><section class="panel"><div class="form inside">
       ${h(Field, { label: t("Body, as it was received"), area: true, ...field("body") })}
       ${h(Field, { label: t("Headers, as they were received"), area: true, ...field("headers"), placeholder: "webhook-id: …\nwebhook-timestamp: …\nwebhook-signature: v1,…" })}
-      <div class="pair">${h(Field, { label: t("Signing secret"), kind: "password", ...field("secret"), placeholder: "whsec_…" })}
+      <div class="pair">${h(Field, { label: t("Signing secret"), kind: "password", ...field("secret"), placeholder: "whsec_…", hint: t("The one that the receiver checks with. It was shown once: when it was made.") })}
         ${h(Field, { label: t("Id of the delivery, if you have it"), ...field("delivery"), hint: t("Only then one request is made, for the body that was sent.") })}</div>
       <div class="row"><button class="button primary" disabled=${!draft.headers || !draft.secret}>${t("Check")}</button></div></div></section>
     <section class="panel" aria-live="polite"><header><h2>${t("Verdict")}</h2></header><div class="inside stack">

@@ -13,12 +13,18 @@ const TAKEN = ["destinationId", "status", "eventType", "customerExternalId", "fr
 /** Return what a job would select, or null where the filters ask for more than a job can. @param {Record<string, string>} given as the API takes them */
 function selected(given) {
   const { destinationId, status, eventType, customerExternalId, from, to } = given;
-  if (!destinationId || !["PENDING", "RETRYING"].includes(status)) return null;
+  if (!destinationId || (status && !["PENDING", "RETRYING"].includes(status))) return null;
   if (Object.keys(given).some((name) => !TAKEN.includes(name))) return null;
   return { destinationId, status, eventTypes: eventType ? [eventType] : null, customerExternalId, from, to };
 }
 
-/** @param {{verb: string, selection: object, close: () => void}} props `verb`: retry or cancel */
+/** Return what a button does. Without a state the list shows more than what waits, and the job takes that alone. @param {string} verb @param {{status?: string}} selection */
+function title(verb, { status }) {
+  if (verb === "retry") return status ? t("Retry all that match") : t("Retry all that wait");
+  return status ? t("Cancel all that match") : t("Cancel all that wait");
+}
+
+/** @param {{verb: string, selection: {status?: string}, close: () => void}} props `verb`: retry or cancel */
 function Confirm({ verb, selection, close }) {
   const [count, setCount] = useState(/** @type {number | null} */ (null));
   const [error, setError] = useState(/** @type {any} */ (null));
@@ -33,10 +39,11 @@ function Confirm({ verb, selection, close }) {
   const retries = verb === "retry";
   return h(
     Dialog,
-    { title: retries ? t("Retry all that match") : t("Cancel all that match"), close },
+    { title: title(verb, selection), close },
     html`<div class="stack">
     ${count === null && !error && html`<p role="status">${t("Counting…")}</p>`}
     ${count !== null && html`<p role="status">${retries ? tn("{n} delivery would be sent now.", "{n} deliveries would be sent now.", count) : tn("{n} delivery would never be sent.", "{n} deliveries would never be sent.", count)}</p>`}
+    ${!retries && html`<p class="quiet">${t("To keep them, close this and switch the destination off.")}</p>`}
     ${error && h(Failure, { error })}
     <div class="row"><button type="button" class=${`button ${retries ? "primary" : "danger"}`} disabled=${!count} onClick=${start}>${retries ? tn("Retry {n}", "Retry all {n}", count ?? 0) : tn("Cancel {n}", "Cancel {n}", count ?? 0)}</button>
       <button type="button" class="button" onClick=${close}>${t("Close")}</button></div></div>`,
@@ -48,7 +55,7 @@ export function AllMatching({ given }) {
   const [verb, setVerb] = useState("");
   const selection = selected(given);
   if (!selection) return null;
-  return html`<button type="button" class="button" onClick=${() => setVerb("retry")}>${t("Retry all that match")}</button>
-    <button type="button" class="button danger" onClick=${() => setVerb("cancel")}>${t("Cancel all that match")}</button>
+  return html`<button type="button" class="button" onClick=${() => setVerb("retry")}>${title("retry", selection)}</button>
+    <button type="button" class="button danger" onClick=${() => setVerb("cancel")}>${title("cancel", selection)}</button>
     ${verb && h(Confirm, { verb, selection, close: () => setVerb("") })}`;
 }

@@ -2,7 +2,7 @@
 import { h, html } from "../../vendor/preact.js";
 import { words } from "../format.js";
 import { number, t, tn } from "../i18n.js";
-import { Moment } from "../ui/moment.js";
+import { Moment, now } from "../ui/moment.js";
 import { State } from "../ui/state.js";
 import { DestinationName } from "../names.js";
 import { at } from "../api.js";
@@ -17,6 +17,13 @@ export function stateOf(row) {
 export function Problem({ row }) {
   if (!row.errorCategory) return row.skipped ? html`<span class="quiet">${t("Skipped by the script")}</span>` : null;
   return html`<span class=${row.status === "DELIVERED" ? "cut quiet" : "cut"}>${words(row.errorCategory)}${row.responseStatus ? ` · ${row.responseStatus}` : ""}</span>`;
+}
+
+/** When a delivery is tried next. One that is due waits for its destination. @param {{time: string}} props */
+function Next({ time }) {
+  return new Date(time).getTime() > now.value
+    ? h(Moment, { at: time, relative: true })
+    : html`<span class="quiet">${t("due")}</span>`;
 }
 
 /**
@@ -69,7 +76,7 @@ export function columns({ destination = true, type = true } = {}) {
       width: type ? "8rem" : "6.5rem",
       cell: (row) =>
         row.nextAttemptAt && ["PENDING", "RETRYING"].includes(row.status)
-          ? h(Moment, { at: row.nextAttemptAt, relative: true })
+          ? h(Next, { time: row.nextAttemptAt })
           : html`<span class="quiet">–</span>`,
     },
     {

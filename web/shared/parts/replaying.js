@@ -95,7 +95,7 @@ export function Replaying({ close, destinationId = query().destinationId }) {
       label: t("What"),
       ...field("mode"),
       options: [
-        ["AGAIN", t("Deliveries once more")],
+        ["AGAIN", t("Past deliveries again")],
         ["MISSING", t("Events that the destination has no delivery of")],
       ],
       hint:
@@ -118,7 +118,7 @@ export function Replaying({ close, destinationId = query().destinationId }) {
       ${h(Field, { label: t("Event types"), ...field("types"), hint: t("Empty: all.") })}
       ${h(Field, { label: t("From"), kind: "datetime-local", ...field("from") })}
       ${h(Field, { label: t("To"), kind: "datetime-local", ...field("to"), hint: t("Empty: until now.") })}
-      ${h(Field, { label: t("A second, at most"), kind: "number", min: 0, ...field("rate"), hint: t("Empty: as fast as it goes.") })}
+      ${h(Field, { label: t("At most per second"), kind: "number", min: 0, ...field("rate"), hint: t("Empty: as fast as it goes.") })}
     </div>
     ${count !== null && html`<p class="notice tone-info" role="status"><strong>${tn("{n} delivery would be sent again.", "{n} deliveries would be sent again.", count)}</strong></p>`}
     ${error && h(Failure, { error })}

@@ -8,8 +8,8 @@ import { Ident } from "../ui/ident.js";
 import { Until } from "../ui/moment.js";
 import { api, at } from "../api.js";
 
-/** @param {{id: string, seen: string}} props `seen`: changes when the delivery did */
-export function Waits({ id, seen }) {
+/** @param {{id: string, destinationId: string, seen: string}} props `seen`: changes when the delivery did */
+export function Waits({ id, destinationId, seen }) {
   const found = useResource((signal) => api.get(`/deliveries/${id}/explain`, {}, signal), [id]);
   useEffect(found.reload, [seen]);
   if (found.error && !found.data) return h(Failure, { error: found.error, retry: found.reload });
@@ -19,8 +19,9 @@ export function Waits({ id, seen }) {
     ${waits.length === 0 && html`<li>${t("Nothing holds it: it is in flight, or goes next.")}</li>`}
     ${waits.map(
       (/** @type {any} */ wait) => html`<li key=${wait.gate}>
-      <div class="row wrap"><strong>${words(wait.gate)}</strong>${wait.until && html`<span class="tag tone-info">${t("until in")} ${h(Until, { until: wait.until })}</span>`}</div>
+      <div class="row wrap"><strong>${words(wait.gate)}</strong>${wait.until && html`<span class="tag tone-info">${t("for another")} ${h(Until, { until: wait.until })}</span>`}</div>
       ${wait.detail && html`<p class="quiet">${wait.detail}</p>`}
+      ${wait.gate === "CIRCUIT" && html`<p><a href=${at(`/destinations/${destinationId}`)}>${t("See why its deliveries fail")}</a></p>`}
       ${wait.blockedBy && html`<p>${t("Behind")} ${h(Ident, { id: wait.blockedBy, href: at(`/deliveries/${wait.blockedBy}`) })}</p>`}
     </li>`,
     )}

@@ -21,7 +21,7 @@ function Figures({ health }) {
   const { queue, latencyMs } = health;
   return html`<section class="figures" aria-label=${t("Now")}>
     ${h(Figure, { name: t("Waiting") }, number(queue.pending))}
-    ${h(Figure, { name: t("In flight") }, html`${number(queue.inFlight)} <span class="unit">/ ${number(queue.effectiveConcurrency)}${queue.effectiveConcurrency !== queue.concurrency && html` (${t("set: {n}", { n: number(queue.concurrency) })})`}</span>`)}
+    ${h(Figure, { name: t("In flight") }, html`${number(queue.inFlight)} <span class="unit">/ ${number(queue.effectiveConcurrency)}${queue.effectiveConcurrency !== queue.concurrency && html` (${health.circuit.state === "CLOSED" ? t("set: {n}", { n: number(queue.concurrency) }) : t("set: {n}, circuit open", { n: number(queue.concurrency) })})`}</span>`)}
     ${h(Figure, { name: t("Arrive, delivered") }, html`${rate(queue.arrivalsPerSecond)} <span class="unit">${rate(queue.deliveredPerSecond)} ${t("per second")}</span>`)}
     ${h(Figure, { name: t("Empty in") }, html`${duration(queue.drainSeconds && queue.drainSeconds * 1000)} ${queue.pending > 0 && queue.drainSeconds === null && html`<span class="unit">${t("does not shrink")}</span>`}`)}
     ${h(Figure, { name: t("Oldest waits") }, queue.oldestPendingSeconds === null ? "–" : duration(queue.oldestPendingSeconds * 1000))}
@@ -56,7 +56,7 @@ export function Live({ destination, changed }) {
   const held = now.hold && ["RETRY_AFTER", "CIRCUIT"].includes(now.hold.reason);
   return html`<p class="verdict">${h(State, { name: now.state })}${h(Hold, { hold: now.hold })}
       ${held && writes.value && h(Button, { act: resume }, t("Go on now"))}</p>
-    ${h(Trouble, { health: now }, now.queue.pending > 0 && html`<a href=${at(`/deliveries?destinationId=${id}&status=RETRYING`)}>${t("Stop its retries, or send them now")}</a>`)}
+    ${h(Trouble, { health: now }, now.queue.pending > 0 && html`<a href=${at(`/deliveries?destinationId=${id}`)}>${t("Stop its retries, or send them now")}</a>`)}
     ${h(Figures, { health: now })}
     <section class="panel"><header><h2>${t("The last two minutes")}</h2>
       <span class="legend"><span><i style=${{ "--tone": "var(--warn)" }} />${t("waiting")}</span><span><i style=${{ "--tone": "var(--accent)" }} />${t("in flight")}</span></span></header>

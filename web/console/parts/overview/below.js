@@ -35,7 +35,7 @@ export function Below({ series }) {
       series: [
         { name: t("Accepted"), tone: "muted", dashed: true, values: values("accepted") },
         { name: t("Delivered"), tone: "accent", values: values("delivered") },
-        { name: t("Failed for good"), tone: "bad", values: values("failed") },
+        { name: t("Failed attempts"), tone: "bad", values: values("failed") },
       ],
     })}</div></section>
     ${h(Changes, {})}
