@@ -1,7 +1,7 @@
-"""The making of a backup of an embedded database, with its files, while its server runs. Blocks.
+"""The making of a backup of an embedded database with its files, while its server runs. Blocks.
 
-pg_basebackup copies the database as it is when the copy ends. The content of files is copied before and
-after that: content is stored before its row, and removed days later at the earliest.
+The database is copied by pg_basebackup, as it was when the copy ended. Content of files is copied before
+and after that: what a row names was there before its row, and is removed at the earliest days later.
 """
 
 import fcntl
@@ -77,8 +77,8 @@ class Backup:
         keys: Sequence[bytes] = (),
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`keys` are the master keys if they are not those of the data folder: the first one proves the
-        origin of the backup. `master_key`: the backup includes the master key of the data folder."""
+        """`keys` are the master keys where they are not those of the data folder: the first one proves
+        that the backup is ours. `master_key`: the data folder's are in the backup as well."""
         self._data = data_dir.absolute()
         self._target = target.absolute()
         self._draft = self._target.with_name(f"{self._target.name}.partial")
@@ -168,15 +168,11 @@ class Backup:
 
     def _check(self) -> None:
         if os.path.lexists(self._target):
-            raise BackupError(
-                f"{self._target} exists already: name a folder that does not exist yet"
-            )
+            raise BackupError(f"{self._target} exists already: name a new folder")
         if not self._target.parent.is_dir():
             raise BackupError(f"{self._target.parent} is no folder")
         if self._data in self._target.parents:
-            raise BackupError(
-                f"{self._target} is inside the data folder: choose a place that survives its loss"
-            )
+            raise BackupError(f"{self._target} is in the data folder, which it is to survive")
         if not self._given_keys and not self._folders_keys():
             raise BackupError(
                 f"{self._data} has no {KEY_FILE}: give the master key as to the server, by"
@@ -189,8 +185,7 @@ class Backup:
         free = shutil.disk_usage(self._target.parent).free
         if not self._compress and free < needed + RESERVE_BYTES:
             raise BackupError(
-                f"{self._target.parent} has {free >> 20} MiB free, and the backup needs"
-                f" {needed >> 20} MiB: make room, or choose another place"
+                f"{self._target.parent} has {free >> 20} MiB free, {needed >> 20} MiB are needed"
             )
 
     @contextmanager
@@ -219,16 +214,14 @@ class Backup:
         self._lock = self._locked()
 
     def _locked(self) -> int:
-        """Return the descriptor of the draft's lock. pg_basebackup inherits it, since it can outlive
-        its parent for a moment."""
+        """Return the descriptor of the draft's lock, which pg_basebackup holds as well: it may outlive
+        whoever started it for a moment."""
         descriptor = os.open(self._draft / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            raise BackupError(
-                f"another backup to {self._target} is running: wait for its end"
-            ) from None
+            raise BackupError(f"another backup to {self._target} is running: wait") from None
         return descriptor
 
     # --- its parts
@@ -264,7 +257,7 @@ class Backup:
             if process.stderr is not None:
                 process.stderr.close()
         if code != 0:
-            raise BackupError(f"pg_basebackup failed to copy the database: {said}")
+            raise BackupError(f"pg_basebackup failed to copy it: {said}")
 
     def _follow(self, process: "subprocess.Popen[bytes]") -> str:
         """Show the progress; return the last words of pg_basebackup."""
@@ -281,8 +274,7 @@ class Backup:
         return said
 
     def _verify_database(self) -> int:
-        """Compare the files written with the files that the server stated; return the size of the
-        database."""
+        """Compare the written files with those that the server stated; return the database's size."""
         folder = self._draft / DATABASE
         manifest = folder / "backup_manifest"
         expected = expected_of(manifest.read_bytes())
@@ -342,7 +334,7 @@ class Backup:
         self._part(f"{FILES}/{name}", reading.digest)
 
     def _named(self, url: str) -> Path:
-        """Write the list of content that rows name: at least the content named when the copy ended."""
+        """Write down what content rows name, which is at least what they did when the copy ended."""
         listed = self._draft / NAMED
         listed.touch(mode=0o600)
         if _query(url, "SELECT to_regclass('files') IS NOT NULL").strip() == "t":
@@ -392,7 +384,7 @@ def _query(url: str, statement: str, *options: str) -> str:
         command, capture_output=True, text=True, check=False, env=environment
     )
     if done.returncode != 0:
-        raise BackupError(f"pg_basebackup cannot reach the database: {done.stderr.strip()}")
+        raise BackupError(f"cannot reach the database: {done.stderr.strip()}")
     return done.stdout
 
 

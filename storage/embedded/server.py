@@ -134,8 +134,7 @@ class EmbeddedServer:
         return self.url
 
     def revive(self) -> bool:
-        """Start the server again if it has ended by itself. Returns True if it had. The URL stays the
-        same."""
+        """Start the server again if it has ended by itself; True if it had. Its URL stays."""
         if self._postmaster is None or self._postmaster.alive:
             return False
         log.warning("embedded.ended_by_itself", pid=self._postmaster.pid, said=self._last_words())
@@ -364,8 +363,7 @@ def has_database(data_dir: Path) -> bool:
 
 @contextmanager
 def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
-    """Use the database of a data folder for a moment: through the running server, or a server of one's
-    own.
+    """Use the database of a data folder for a moment: through the running server, or one's own.
 
     For commands beside a server. A server that is just starting or stopping is awaited.
     """

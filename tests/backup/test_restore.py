@@ -51,7 +51,7 @@ def test_what_was_restored_is_what_was_there(
     assert KeyFile(data / KEY_FILE).read() == KeyFile(there.folder / KEY_FILE).read()
     assert opened(data) == 500_500
     assert told[-1][0] >= told[-1][1]
-    with pytest.raises(BackupError, match="not empty, it has files"):
+    with pytest.raises(BackupError, match="not empty: it has files"):
         Restore(backup, data, unauthenticated=True).run()
 
 
@@ -97,7 +97,7 @@ def with_sums(copy: Path, line: str) -> None:
 
 
 TAMPERING: dict[str, tuple[Callable[[Path], None], str]] = {
-    "database": (lambda copy: flipped(copy / "database/base.tar"), "damaged|not what"),
+    "database": (lambda copy: flipped(copy / "database/base.tar"), "damaged|differs from what"),
     "log": (lambda copy: flipped(copy / "database/pg_wal.tar"), "damaged"),
     "cut off": (
         lambda copy: replaced(
@@ -105,7 +105,7 @@ TAMPERING: dict[str, tuple[Callable[[Path], None], str]] = {
         ),
         "damaged",
     ),
-    "stated": (lambda copy: flipped(copy / "database/backup_manifest"), "not what|cannot be read"),
+    "stated": (lambda copy: flipped(copy / "database/backup_manifest"), "differs|cannot be read"),
     "stated by none": (
         lambda copy: (copy / "database/backup_manifest").unlink(),
         "cannot be read",
@@ -113,7 +113,7 @@ TAMPERING: dict[str, tuple[Callable[[Path], None], str]] = {
     "file": (lambda copy: flipped(copy / "files" / PLACE), "damaged"),
     "file gone": (lambda copy: (copy / "files" / PLACE).unlink(), "is missing"),
     "key": (lambda copy: flipped(copy / KEY_FILE), "damaged"),
-    "sums": (lambda copy: flipped(copy / SUMS), "not what was written"),
+    "sums": (lambda copy: flipped(copy / SUMS), "was changed after it was written"),
     "sums gone": (lambda copy: (copy / SUMS).unlink(), "is missing"),
     "manifest": (lambda copy: replaced(copy / MANIFEST, b"{"), "is damaged"),
     "manifest gone": (lambda copy: (copy / MANIFEST).unlink(), "never finished"),

@@ -19,7 +19,7 @@ STATS = {"requests": 10_000, "busy": 0.3, "first": 100.0, "last": 101.0}
     [
         (CLOSED, STATS, ""),
         (OPEN, STATS, ""),
-        (CLOSED | {"requests": 33_000}, STATS, "33000 requests/s is 82% of what the generator"),
+        (CLOSED | {"requests": 33_000}, STATS, "33000 requests/s is 82% of the generator"),
         (CLOSED | {"busy": 0.9}, STATS, "generator was busy for 90%"),
         (OPEN | {"busy": 0.9}, STATS, ""),  # busy, but never late
         (
