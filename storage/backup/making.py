@@ -274,7 +274,7 @@ class Backup:
         return said
 
     def _verify_database(self) -> int:
-        """Compare the written files with those that the server stated; return the database's size."""
+        """Compare the written files with the server's list; return the database's size."""
         folder = self._draft / DATABASE
         manifest = folder / "backup_manifest"
         expected = expected_of(manifest.read_bytes())
@@ -358,7 +358,7 @@ class Backup:
         return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
-        """Write all keys that were in use during the backup: a rotation can have come between."""
+        """Write all keys in use during the backup: a rotation can have come between."""
         keys = list(dict.fromkeys([*self._keys(), *before]))
         if not keys:
             return False
@@ -369,7 +369,7 @@ class Backup:
 
 
 def read_last(data_dir: Path) -> LastBackup | None:
-    """Return a data folder's record of its last backup, None if it has no readable one."""
+    """Return a data folder's record of its last backup, None if unreadable."""
     try:
         return msgspec.json.decode((data_dir / LAST).read_bytes(), type=LastBackup)
     except (OSError, msgspec.MsgspecError):
