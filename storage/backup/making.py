@@ -327,9 +327,7 @@ class Backup:
             file.flush()
             os.fsync(file.fileno())
         if reading.digest != name.name:
-            log.warning(
-                "backup.file_damaged", file=str(name), remedy="missing before the backup began"
-            )
+            log.warning("backup.file_damaged", file=str(name), remedy="damaged before the backup")
         self._files += 1
         self._part(f"{FILES}/{name}", reading.digest)
 
