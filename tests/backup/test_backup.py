@@ -203,7 +203,7 @@ def test_a_copy_that_is_not_what_the_server_sent_is_no_backup(
 
     copied = Backup._copy_database
     monkeypatch.setattr(Backup, "_copy_database", damaging)
-    with pytest.raises(BackupError, match="not what its server has sent"):
+    with pytest.raises(BackupError, match="differs from what its server sent"):
         Backup(there.folder, place / "b").make(there.url)
     assert list(place.iterdir()) == []
 
