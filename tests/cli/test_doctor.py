@@ -292,7 +292,7 @@ async def test_the_command_reports_and_exits_0_where_nothing_is_in_the_way(
     env = environment(database_url, tmp_path)
     done = await angarium("doctor", env=env)
     assert done.code == 0, done.out + done.err
-    assert "ok       settings: valid: those of these flags and this environment" in done.out
+    assert "ok       settings: valid: the flags and environment of this command" in done.out
     assert "ok       database: PostgreSQL 18 answers" in done.out
     assert "tenants can reach every service of this machine" in done.out
     assert "data" not in os.listdir(tmp_path)

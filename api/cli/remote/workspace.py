@@ -1,5 +1,4 @@
-"""`angarium workspace`: the look of customers' portals, the origins they call from, and customers'
-permissions."""
+"""`angarium workspace`: how customers' portals look, whence they call, and what customers may do."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -15,8 +14,8 @@ from api.cli.suggestions import CommandGroup
 
 
 @click.group(
-    "The key's workspace: customers' portals, and customers' permissions.",
-    help="The key's workspace: customers' portals, and what customers may do.",
+    "workspace",
+    help="The key's workspace: customers' portals and permissions.",
     cls=CommandGroup,
 )
 def command() -> None:
@@ -26,17 +25,15 @@ def command() -> None:
 add_plain(command, PLAIN)
 
 
-@command.command("The name at the top of portals.")
-@click.option("--brand", metavar="NAME", help="What portals are headed with.")
+@command.command("set")
+@click.option("--brand", metavar="NAME", help="The name at the top of portals.")
 @click.option("--logo-url", metavar="URL", help="https only.")
 @click.option(
     "--color", "colors", type=PAIR, multiple=True, metavar="NAME=#RRGGBB",
-    help="Of primary, accent, background and text; may be repeated.",
+    help="One of primary, accent, background, text; may be repeated.",
 )  # fmt: skip
-@click.option("--locale", metavar="TAG", help="An address where customers find help; https only.")
-@click.option(
-    "--support-url", metavar="URL", help="The address to which the portal leads back; https only."
-)
+@click.option("--locale", metavar="TAG", help="Such as en, de-CH, zh-Hant-TW.")
+@click.option("--support-url", metavar="URL", help="Where customers find help; https only.")
 @click.option("--return-url", metavar="URL", help="Where the portal leads back to; https only.")
 @click.option(
     "--origin", "origins", multiple=True, metavar="ORIGIN",
@@ -73,7 +70,7 @@ def permissions_of(allowed: Iterable[str], denied: Iterable[str]) -> dict[str, b
 
 
 def change_of(given: dict[str, Any]) -> Any:
-    """Return the API's body for the flags; fields without a flag are absent."""
+    """Return the API's body of flags; what was not given is absent."""
     body = dict(given["data"] or {})
     branding: dict[str, Any] = {}
     put(branding, name=given["brand"], logoUrl=given["logo_url"], locale=given["locale"])
