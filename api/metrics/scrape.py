@@ -18,7 +18,7 @@ from engine.core.health import CircuitState, HealthState
 from engine.core.vocabulary import Environment
 from engine.model.words import word
 from engine.recording.measures import Measured
-from engine.runtime.slices import no_pause
+from engine.runtime.slices import in_slices, no_pause
 
 if TYPE_CHECKING:
     from api.composition import Server
@@ -61,7 +61,7 @@ class Scrape:
         busy: list[tuple[int, str]] = []
         under_way = directory.attempts.by_environment()
         await trio.lowlevel.checkpoint()
-        for count, number in enumerate(list(self.server.models.environments), 1):
+        async for number in in_slices(list(self.server.models.environments), AT_ONCE):
             known, labels = directory.known(number), None
             while part := [(directory.work(each), each) for each in islice(known, AT_ONCE)]:
                 labels = labels or self._labels(number)
@@ -70,8 +70,6 @@ class Scrape:
             if labels is not None:
                 pending[labels] += directory.memory.waiting(number)
                 in_flight[labels] += under_way[number]
-            if count % AT_ONCE == 0:
-                await trio.lowlevel.checkpoint()
         self.pending = list(pending.items())
         self.in_flight = list(in_flight.items())
         self.busiest = [found for work, each in busy if work and (found := self._busy(each))]

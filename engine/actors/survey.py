@@ -15,6 +15,7 @@ from engine.actors.snapshots import Snapshots
 from engine.core.destination import Destination
 from engine.core.health import CircuitState, HealthState
 from engine.core.vocabulary import DestinationStatus
+from engine.runtime.slices import in_slices
 
 FRESH_S = 1.0  # a survey younger than this is shared
 AT_ONCE = 50  # destinations between two checkpoints: each takes some 20 us
@@ -96,14 +97,12 @@ class Surveys:
                 destination: FAILING if resting.open_circuit else UNRECOVERED
                 for destination, resting in self._snapshots.troubled(environment).items()
             }
-            for number, destination in enumerate(self._directory.known(environment), 1):
+            async for destination in in_slices(self._directory.known(environment), AT_ONCE):
                 report = self._directory.health(destination)
                 if report.health is not None:
                     survey[destination] = Standing(
                         report.health.state, report.health.circuit, report.pending, report.in_flight
                     )
-                if number % AT_ONCE == 0:
-                    await trio.lowlevel.checkpoint()
             now = self._now()
             self._taken = {
                 each: (at, taken) for each, (at, taken) in self._taken.items() if now - at < FRESH_S
