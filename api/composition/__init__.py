@@ -17,6 +17,7 @@ from api.composition.doorway import door_of
 from api.composition.foundation import WorkerNode
 from api.composition.groups import ALWAYS, child
 from api.composition.operations import operate
+from api.composition.huge_pages import take_huge_pages
 from api.composition.process_limits import collect_in_small_lots
 from api.composition.standby import Standby
 from api.door.front import FrontDoor
@@ -110,6 +111,7 @@ class Server(ControlParts):
             if self.stopping or not await nursery.start(self.supervisor.run):
                 return  # told to stop before all of it ran
             collect_in_small_lots()
+            await trio.to_thread.run_sync(take_huge_pages)
             self.watch.served.set()
             # Made once everything runs: a start that fails must not use up the one time they are shown.
             try:
