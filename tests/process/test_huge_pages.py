@@ -41,7 +41,9 @@ def test_only_private_memory_without_a_file_that_is_in_use_is_taken() -> None:
 
 
 def test_a_process_has_the_bytes_in_huge_pages_that_it_says() -> None:
-    done = subprocess.run([sys.executable, "-c", MOVING], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", MOVING], capture_output=True, text=True, check=True
+    )
     moved, huge, intact = done.stdout.splitlines()[-1].split()  # behind what is logged
     assert intact == "True"
     assert int(moved) <= int(huge)
