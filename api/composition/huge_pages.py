@@ -1,8 +1,9 @@
 """Huge pages for the objects that a server has made by the end of its start.
 
-The processor looks up the place of each page of memory, and remembers a few thousand places. An interpreter
-touches objects all over its memory, so with pages of 4 KiB many accesses begin with such a look-up, and in a
-virtual machine a look-up is a walk through two tables. One huge page takes the place of 512 small ones.
+The processor looks up the place of each page of memory, and remembers a few thousand places. An
+interpreter touches objects all over its memory, so with pages of 4 KiB many accesses begin with such a
+look-up, and in a virtual machine a look-up is a walk through two tables. One huge page takes the place
+of 512 small ones.
 """
 
 import ctypes
