@@ -12,7 +12,6 @@ from engine.core.vocabulary import (
     DeliveryStatus,
     DeliveryTrouble,
     DlqStatus,
-    Priority,
 )
 from engine.log.delivery_log import DeliveryFilter
 from engine.model.identity import MAX_FANOUT, delivery_id
@@ -89,13 +88,6 @@ def select(which: DeliveryFilter) -> Selection | None:
         return _selection(which, index, arguments, streams, {"destinations"})
     if wanted:
         return _selection(which, "trouble", (wanted,), len(wanted), set())
-    if DeliveryOrigin.NORMAL not in origins:
-        return _selection(which, "origin", (sorted(origins),), len(origins), {"origins"})
-    priorities = frozenset(which.priorities or (Priority.STANDARD,))
-    if Priority.STANDARD not in priorities:
-        wanted_priorities = sorted(priorities)
-        streams = len(wanted_priorities)
-        return _selection(which, "priority", (wanted_priorities,), streams, {"priorities"})
     return _selection(which, "environment", (), 1, set())
 
 
@@ -177,10 +169,8 @@ def _held(which: DeliveryFilter) -> str:
     return "held as PENDING" if DeliveryStatus.PENDING in wanted else "not held"
 
 
-# What the partial indexes say.
+# What the partial index says.
 _TROUBLED = " AND d.trouble IS NOT NULL"
-_OTHERS = f" AND d.origin <> {int(DeliveryOrigin.NORMAL)}"
-_URGENT = f" AND d.priority > {int(Priority.STANDARD)}"
 _INDEXES = {
     "environment": (0, [stream("deliveries")]),
     "destination": (
@@ -215,30 +205,6 @@ _INDEXES = {
                 key="s.destination || ' ' || t.trouble",
                 led={"destination": "s.destination", "trouble": "t.trouble"},
                 only=_TROUBLED,
-            )
-        ],
-    ),
-    "origin": (
-        1,
-        [
-            stream(
-                "deliveries",
-                source="unnest($6::smallint[]) s (origin)",
-                key="s.origin::text",
-                led={"origin": "s.origin"},
-                only=_OTHERS,
-            )
-        ],
-    ),
-    "priority": (
-        1,
-        [
-            stream(
-                "deliveries",
-                source="unnest($6::smallint[]) s (priority)",
-                key="s.priority::text",
-                led={"priority": "s.priority"},
-                only=_URGENT,
             )
         ],
     ),
