@@ -165,7 +165,7 @@ class Settings(BaseModel):
         "trace continue it. None: no spans",
     )
     traces_rate: float = Field(
-        1000.0, ge=1, description="most spans a second of one server; further ones are dropped"
+        1000.0, ge=1, description="most spans a second of one server; environments take turns"
     )
     loop_step: float = Field(
         0.05,

@@ -299,7 +299,7 @@ METRICS: Sequence[Metric] = (
         "angarium_trace_spans",
         "counter",
         "Spans by result: exported, failed (the collector did not take them), dropped (too many "
-        "waited, or ANGARIUM_TRACES_RATE was reached).",
+        "waited for ANGARIUM_TRACES_RATE or for the collector).",
         ("result",),
         spans,
     ),

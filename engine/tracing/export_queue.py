@@ -1,25 +1,25 @@
 """The queue of ended spans, and the thread that exports them.
 
-The trio thread only appends. A collector that hangs or is away costs spans, which are
-counted, and neither memory nor time of the loop.
+The trio thread only puts spans. A collector that hangs or is away costs spans, which are
+counted, and neither memory nor time of the loop. Environments take turns, so that none uses up the queue
+or the rate of the others.
 """
 
 import logging
 import re
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import structlog
 from msgspec import Struct
-from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from engine.core.throttle import TokenBucket
+from engine.runtime.fair_queue import FairQueue
+from engine.tracing.ended_span import EndedSpan
 
-QUEUE = 4_096  # spans that wait, of some 3 KB each; more are dropped
+QUEUE = 4_096  # spans that wait, of some 2 KB each; more are dropped
 BATCH = 64  # spans of one request: their encoding holds the interpreter for some 2 ms
 GATHER_S = 1.0  # how long the first span of a batch waits for others
 REASON_CHARACTERS = 300  # of the log: a collector's words can be as long as it likes
@@ -31,46 +31,56 @@ _QUERY = re.compile(r"\?\S+")  # of an endpoint's URL: it can hold a token
 log = structlog.get_logger("angarium.traces")
 
 
+class SpanExport(Protocol):
+    """What brings spans to a collector. Called by one thread."""
+
+    def __call__(self, spans: Sequence[EndedSpan]) -> bool:
+        """Export spans. Returns False if the collector did not take them."""
+
+    def close(self) -> None:
+        """End the session with the collector."""
+
+
 class ExportStatistics(Struct, frozen=True):
     """Spans since the start: every span that ended is in one of the four."""
 
     exported: int
     failed: int  # the collector did not take them
-    dropped: int  # the queue was full, the rate was reached, or the server stopped
+    dropped: int  # the queue was full, or the server stopped
     waiting: int
 
 
-class ExportQueue(SpanProcessor):
-    """A bounded queue in front of an exporter. The trio thread ends spans; the queue's thread, a daemon,
+class ExportQueue:
+    """A bounded queue in front of an exporter. The trio thread puts spans; the queue's thread, a daemon,
     takes them."""
 
     def __init__(
-        self, exporter: SpanExporter, rate: float, now: Callable[[], float] = time.monotonic
+        self, export: SpanExport, rate: float, now: Callable[[], float] = time.monotonic
     ) -> None:
-        """`rate`: the most spans a second; further ones are dropped."""
-        self._exporter = exporter
+        """`rate`: the most spans a second that are exported."""
+        self._exporter = export
         self._now = now
         self._bucket = TokenBucket(rate, now())
-        self._spans: deque[ReadableSpan] = deque()
+        self._lock = threading.Lock()  # of the spans, for microseconds
+        self._spans: FairQueue[int, EndedSpan] = FairQueue()
+        self._longest = 0  # the environment with the most spans, as far as was seen
         self._thread: threading.Thread | None = None
         self._some = threading.Event()
         self._many = threading.Event()
-        self._closed = False
+        self._closing = threading.Event()
         self._exported = self._failed = self._dropped = self._under_way = 0
         self._reason = _LastWords()
         logging.getLogger(LIBRARY).addFilter(self._reason)
 
-    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Do nothing, as the base class says."""
-
-    def on_end(self, span: ReadableSpan) -> None:
-        """Queue a span. Called on the trio thread."""
-        waiting = len(self._spans)
-        if self._closed or waiting >= QUEUE or not self._bucket.available(self._now()):
+    def put(self, span: EndedSpan) -> None:
+        """Queue a span. Called on the trio thread. Where the queue is full, the environment with the most
+        spans loses one."""
+        if self._closing.is_set():
             self._dropped += 1
             return
-        self._bucket.spend(1)
-        self._spans.append(span)
+        with self._lock:
+            waiting = self._spans.count
+            self._admit(span)
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
             self._thread.start()
@@ -80,20 +90,34 @@ class ExportQueue(SpanProcessor):
             self._many.set()
 
     def close(self, within_s: float) -> None:
-        """Export what waits, within so many seconds, and end. Blocks: call it in a thread."""
-        self._closed = True
+        """Export what waits and the rate allows, within so many seconds, and end. Blocks: call it in a
+        thread."""
+        self._closing.set()
         self._some.set()
         self._many.set()
         if self._thread is not None:
             self._thread.join(within_s)
-        self._dropped += len(self._spans)
-        self._spans.clear()
+        with self._lock:
+            self._dropped += self._spans.count
+            self._spans.clear()
         logging.getLogger(LIBRARY).removeFilter(self._reason)
 
     def statistics(self) -> ExportStatistics:
         """Return the counts."""
-        waiting = len(self._spans) + self._under_way
+        waiting = self._spans.count + self._under_way
         return ExportStatistics(self._exported, self._failed, self._dropped, waiting)
+
+    def _admit(self, span: EndedSpan) -> None:
+        spans, own = self._spans, span.environment
+        if spans.count >= QUEUE:
+            self._dropped += 1
+            if spans.waiting(self._longest) <= spans.waiting(own):
+                self._longest = own
+                return
+            spans.take_of(self._longest)
+        spans.put(own, span)
+        if spans.waiting(own) > spans.waiting(self._longest):
+            self._longest = own
 
     def _run(self) -> None:
         while True:
@@ -101,21 +125,33 @@ class ExportQueue(SpanProcessor):
             self._many.wait(GATHER_S)
             self._some.clear()
             self._many.clear()
-            while self._spans:
+            while self._spans.count and self._allowed():
                 self._export()
-            if self._closed:
-                self._exporter.shutdown()
+            if self._closing.is_set():
+                self._exporter.close()
                 return
 
+    def _allowed(self) -> bool:
+        """Wait for the rate. Returns False where the queue is closed and the rate has been reached."""
+        while not self._bucket.available(self._now()):
+            if self._closing.wait(max(0.0, self._bucket.next_at(self._now()) - self._now())):
+                return self._bucket.available(self._now()) > 0
+        return True
+
     def _export(self) -> None:
-        batch = [self._spans.popleft() for _ in range(min(BATCH, len(self._spans)))]
-        self._under_way = len(batch)
+        most = min(BATCH, self._bucket.available(self._now()))
+        batch: list[EndedSpan] = []
+        with self._lock:
+            while len(batch) < most and (taken := self._spans.take()) is not None:
+                batch.append(taken[1])
+            self._under_way = len(batch)
+        self._bucket.spend(len(batch))
         began = time.monotonic()
         try:
-            taken = self._exporter.export(batch) is SpanExportResult.SUCCESS
+            exported = self._exporter(batch)
         except Exception as error:  # a barrier: one batch is lost, the thread stays
-            taken, self._reason.words = False, repr(error)
-        if taken:
+            exported, self._reason.words = False, repr(error)
+        if exported:
             self._exported += len(batch)
         else:
             self._failed += len(batch)

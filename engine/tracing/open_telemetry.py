@@ -2,86 +2,67 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from opentelemetry.context import Context
+from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SpanExporter
-from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
-from opentelemetry.sdk.trace.sampling import ALWAYS_ON
-from opentelemetry.trace import (
-    NonRecordingSpan,
-    Span,
-    SpanContext,
-    SpanKind,
-    TraceFlags,
-    TraceState,
-    set_span_in_context,
-)
+from opentelemetry.sdk.trace import ReadableSpan, SpanLimits
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags, TraceState
 from opentelemetry.util.re import parse_env_headers
+from opentelemetry.util.types import Attributes, AttributeValue
 
 from engine.model.trace import PARENT_LENGTH, span_id, trace_id
 from engine.model.version import VERSION
 from engine.tracing.collector_session import CollectorSession
-from engine.tracing.export_queue import ExportQueue
+from engine.tracing.ended_span import EndedSpan
 
 NANOSECONDS = 1_000_000_000
-Attributes = Mapping[str, str | int | float | bool]
 
 
-class SpanIds(RandomIdGenerator):
-    """Random ids, except for a span whose id is decided."""
+class Export:
+    """The export of ended spans by the SDK's exporter. Used by the export queue's thread alone."""
 
-    decided: int | None = None
+    def __init__(self, exporter: SpanExporter, resource: Resource) -> None:
+        """Raises ValueError if a limit of OpenTelemetry's variables is wrong."""
+        self._exporter = exporter
+        self._resource = resource
+        self._scope = InstrumentationScope("angarium", VERSION)
+        self._limits = SpanLimits()
 
-    def generate_span_id(self) -> int:
-        """Return the id of the next span."""
-        decided, self.decided = self.decided, None
-        return super().generate_span_id() if decided is None else decided
+    def __call__(self, spans: Sequence[EndedSpan]) -> bool:
+        """Export spans. Returns False if the collector did not take them."""
+        made = [self._span(each) for each in spans]
+        return self._exporter.export(made) is SpanExportResult.SUCCESS
 
+    def close(self) -> None:
+        """End the session with the collector."""
+        self._exporter.shutdown()
 
-class Spans:
-    """The maker of spans. Everything that is begun here is recorded: who calls has sampled."""
-
-    def __init__(self, queue: ExportQueue, resource: Resource) -> None:
-        self._ids = SpanIds()
-        provider = TracerProvider(
-            sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False, id_generator=self._ids
-        )
-        provider.add_span_processor(queue)
-        self._tracer = provider.get_tracer("angarium", VERSION)
-
-    def begin(
-        self,
-        name: str,
-        parent: str | None,
-        at: float,
-        attributes: Attributes,
-        kind: SpanKind = SpanKind.INTERNAL,
-        identifier: str | None = None,
-    ) -> Span:
-        """Begin a span at an instant, in seconds since the epoch. `parent` is a trace, None begins one.
-        `identifier` None: a random one."""
-        self._ids.decided = None if identifier is None else int(identifier, 16)
-        context = Context() if parent is None else _context(parent)
-        return self._tracer.start_span(
-            name, context, kind, dict(attributes), start_time=nanoseconds(at)
+    def _span(self, ended: EndedSpan) -> ReadableSpan:
+        return ReadableSpan(
+            ended.name,
+            context=_context(ended.context, remote=False),
+            parent=None if ended.parent is None else _context(ended.parent, remote=True),
+            resource=self._resource,
+            attributes=self._limited(ended.attributes),
+            kind=ended.kind,
+            status=Status(StatusCode.ERROR, ended.words) if ended.failed else Status(),
+            start_time=int(ended.began * NANOSECONDS),
+            end_time=int(ended.ended * NANOSECONDS),
+            instrumentation_scope=self._scope,
         )
 
-
-def parent_of(span: Span) -> str:
-    """Return the traceparent of what follows a span."""
-    context = span.get_span_context()
-    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
-
-
-def nanoseconds(at: float) -> int:
-    """Return an instant as the SDK takes it."""
-    return int(at * NANOSECONDS)
+    def _limited(self, attributes: Mapping[str, AttributeValue]) -> Attributes:
+        """Return attributes within the variables' limits. Without a limit, they are as they were made."""
+        most, longest = self._limits.max_span_attributes, self._limits.max_span_attribute_length
+        if longest is None and (most is None or len(attributes) <= most):
+            return attributes
+        return BoundedAttributes(most, attributes, max_value_len=longest)
 
 
 def otlp_exporter() -> SpanExporter:
@@ -137,13 +118,12 @@ def _silent(logger: logging.Logger) -> Iterator[None]:
         logger.disabled = before
 
 
-def _context(trace: str) -> Context:
+def _context(trace: str, *, remote: bool) -> SpanContext:
     _, _, state = trace.partition(" ")
-    remote = SpanContext(
+    return SpanContext(
         int(trace_id(trace), 16),
         int(span_id(trace), 16),
-        is_remote=True,
+        is_remote=remote,
         trace_flags=TraceFlags(int(trace[53:PARENT_LENGTH], 16)),
         trace_state=TraceState.from_header([state]) if state else None,
     )
-    return set_span_in_context(NonRecordingSpan(remote), Context())

@@ -103,13 +103,14 @@ def open_tracing(settings: Settings, node: str, now: Callable[[], float]) -> Tra
     if settings.traces_sample is None:
         return None
     from engine.tracing.export_queue import ExportQueue
-    from engine.tracing.open_telemetry import Spans, disabled, otlp_exporter, resource_of
+    from engine.tracing.open_telemetry import Export, disabled, otlp_exporter, resource_of
+    from engine.tracing.sampling import Sampler
     from engine.tracing.tracer import Tracer
 
     if disabled():
         return None
-    queue = ExportQueue(otlp_exporter(), settings.traces_rate)
-    return Tracing(Tracer(Spans(queue, resource_of(node)), settings.traces_sample, now), queue)
+    queue = ExportQueue(Export(otlp_exporter(), resource_of(node)), settings.traces_rate)
+    return Tracing(Tracer(queue.put, Sampler(settings.traces_sample), now), queue)
 
 
 def _found(library: str) -> bool:

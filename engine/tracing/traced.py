@@ -28,8 +28,9 @@ class TracedIngest:
     """Ingestion that makes the span `accept` of a traced request."""
 
     def __init__(self, ingest: IngestPort, tracer: Tracer) -> None:
-        self._ingest = ingest
+        self._submit = ingest.submit
         self._tracer = tracer
+        self._sampler = tracer.sampler
 
     def submit(
         self,
@@ -41,12 +42,17 @@ class TracedIngest:
         key: str | None = None,
         trace: str | None = None,
     ) -> None:
-        """Take one request's body, as the port says."""
+        """Take one request's body, as the port says. A request that is not traced costs a comparison."""
+        sampler = self._sampler
+        if trace is None and sampler.left:
+            sampler.left -= 1
+            self._submit(environment, body, batch, done, hops, key, trace)
+            return
         route = BATCH if batch else SINGLE
         span = guarded(self._tracer.accept, trace, environment, route, len(body))
         if span is not None:
             trace, done = span.trace, partial(_replied, span, done)
-        self._ingest.submit(environment, body, batch, done, hops, key, trace)
+        self._submit(environment, body, batch, done, hops, key, trace)
 
 
 def _replied(span: AcceptSpan, done: Done, reply: Reply) -> None:

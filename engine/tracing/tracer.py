@@ -6,9 +6,8 @@ with the event, so that any server continues it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from random import random
 
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from opentelemetry.trace import SpanKind
 
 from engine.core.records import Delivery, Event, Outcome
 from engine.core.vocabulary import ErrorCategory
@@ -18,10 +17,12 @@ from engine.model.trace import attempt_span, is_sampled, with_span
 from engine.model.words import word
 from engine.ports import Claimed, Transmission
 from engine.submission.receipts import Reply
-from engine.tracing.open_telemetry import Spans, nanoseconds, parent_of
+from engine.tracing.ended_span import EndedSpan, new_trace, random_span
+from engine.tracing.sampling import Sampler
 
 # Instants that are remembered for the spans `wait`, of each kind: the longest queue of one second.
 REMEMBERED = 10_000
+Attributes = dict[str, str | int | bool]
 FAULT = 500  # the first status that says that the server has failed
 
 
@@ -47,65 +48,91 @@ class Instants:
         return self._found.pop(identifier, None)
 
 
-class AcceptSpan:
-    """A request that is traced. `trace` is that of its events."""
+class OpenSpan:
+    """A span that is under way. `trace` is that of what belongs to it."""
 
-    __slots__ = ("_now", "_span", "trace")
-
-    def __init__(self, span: Span, trace: str, now: Callable[[], float]) -> None:
-        self._span = span
-        self._now = now
-        self.trace = trace
-
-    def end(self, reply: Reply) -> None:
-        """End with the answer."""
-        span = self._span
-        span.set_attribute("http.response.status_code", reply.status)
-        if reply.code is not None:
-            span.set_attribute("error.type", reply.code)
-        if reply.status >= FAULT:
-            span.set_status(Status(StatusCode.ERROR, reply.message))
-        span.end(nanoseconds(self._now()))
-
-
-class AttemptSpan:
-    """An attempt that is traced. `trace` is that of its request."""
-
-    __slots__ = ("_delivery", "_ends", "_now", "_span", "trace")
+    __slots__ = ("_attributes", "_began", "_environment", "_parent", "_tracer", "trace")
 
     def __init__(
         self,
-        span: Span,
+        tracer: "Tracer",
+        environment: int,
         trace: str,
-        delivery: str,
-        ends: Instants,
-        now: Callable[[], float],
+        parent: str | None,
+        attributes: Attributes,
+        began: float,
     ) -> None:
-        self._span = span
-        self._delivery = delivery
-        self._ends = ends
-        self._now = now
+        self._tracer = tracer
+        self._environment = environment
+        self._parent = parent
+        self._attributes = attributes
+        self._began = began
         self.trace = trace
+
+
+class AcceptSpan(OpenSpan):
+    """A request that is traced."""
+
+    __slots__ = ()
+
+    def end(self, reply: Reply) -> None:
+        """End with the answer."""
+        attributes, failed = self._attributes, reply.status >= FAULT
+        attributes["http.response.status_code"] = reply.status
+        if reply.code is not None:
+            attributes["error.type"] = reply.code
+        self._tracer.ended(
+            EndedSpan(
+                "accept",
+                self._environment,
+                self.trace,
+                self._parent,
+                self._began,
+                self._tracer.now(),
+                attributes,
+                SpanKind.SERVER,
+                failed,
+                reply.message if failed else None,
+            )
+        )
+
+
+class AttemptSpan(OpenSpan):
+    """An attempt that is traced."""
+
+    __slots__ = ()
 
     def end(self, outcome: Outcome) -> None:
         """End with the outcome."""
-        span, category = self._span, outcome.category
+        attributes, category, words = self._attributes, outcome.category, None
         if outcome.status is not None:
-            span.set_attribute("http.response.status_code", outcome.status)
+            attributes["http.response.status_code"] = outcome.status
         if outcome.skipped:
-            span.set_attribute("angarium.attempt.skipped", True)
-        now = self._now()
+            attributes["angarium.attempt.skipped"] = True
+        now = self._tracer.now()
         if category is None:
-            span.set_attribute("angarium.attempt.outcome", "SUCCESS")
+            attributes["angarium.attempt.outcome"] = "SUCCESS"
         else:
             status = outcome.status
-            span.set_attribute("angarium.attempt.outcome", word(category))
-            span.set_attribute("error.type", word(category) if status is None else str(status))
+            attributes["angarium.attempt.outcome"] = word(category)
+            attributes["error.type"] = word(category) if status is None else str(status)
             # A script's words can hold what it was given: the payload.
             words = None if category is ErrorCategory.TRANSFORM else outcome.message
-            span.set_status(Status(StatusCode.ERROR, words))
-            self._ends.note(self._delivery, now)
-        span.end(nanoseconds(now))
+            self._tracer.attempts_failed.note(str(attributes["angarium.delivery.id"]), now)
+        self._tracer.ended(
+            EndedSpan(
+                "attempt",
+                self._environment,
+                self.trace,
+                self._parent,
+                self._began,
+                now,
+                attributes,
+                SpanKind.CLIENT,
+                category is not None,
+                words,
+            )
+        )
 
 
 class Tracer:
@@ -113,30 +140,28 @@ class Tracer:
 
     def __init__(
         self,
-        spans: Spans,
-        ratio: float,
+        ended: Callable[[EndedSpan], None],
+        sampler: Sampler,
         now: Callable[[], float],
-        chance: Callable[[], float] = random,
     ) -> None:
-        """`ratio`: of the requests without a trace, the share that begins one. A request with a trace is
-        traced where its sender traces it."""
+        """`ended` takes the spans. `sampler` chooses the requests without a trace that begin one.
+        A request with a trace is traced where its sender traces it."""
+        self.ended = ended
+        self.sampler = sampler
         self.now = now
-        self._spans = spans
-        self._ratio = ratio
-        self._chance = chance
+        self.attempts_failed = Instants()
         self._commits = Instants()
-        self._ends = Instants()  # of attempts that failed
 
     def accept(
         self, trace: str | None, environment: EnvironmentModel, route: str, size: int | None = None
     ) -> AcceptSpan | None:
         """Begin the span of a request; None where it is not traced."""
         if trace is None:
-            if self._chance() >= self._ratio:
+            if not self.sampler.chosen():
                 return None
         elif not is_sampled(trace):
             return None
-        attributes: dict[str, str | int] = {
+        attributes: Attributes = {
             "http.request.method": "POST",
             "http.route": route,
             "angarium.workspace.id": environment.workspace,
@@ -144,10 +169,8 @@ class Tracer:
         }
         if size is not None:
             attributes["http.request.body.size"] = size
-        span = self._spans.begin("accept", trace, self.now(), attributes, SpanKind.SERVER)
-        parent = parent_of(span)
-        own = parent if trace is None else with_span(trace, parent[36:52])
-        return AcceptSpan(span, own, self.now)
+        own = new_trace() if trace is None else with_span(trace, random_span())
+        return AcceptSpan(self, environment.number, own, trace, attributes, self.now())
 
     def committed(
         self,
@@ -167,38 +190,48 @@ class Tracer:
                 by_trace.setdefault(event.trace, []).append(event)
                 self._commits.note(event.id, now)
         for trace, own in by_trace.items():
-            attributes: dict[str, str | int] = {
+            attributes: Attributes = {
                 "angarium.commit.events": len(events),
                 "angarium.events": len(own),
             }
             if len(own) == 1:
                 attributes["angarium.event.id"] = own[0].id
                 attributes["angarium.event.type"] = own[0].type
-            span = self._spans.begin("commit", trace, began, attributes)
             if error is not None:
-                span.set_attribute("error.type", error)
-                span.set_status(Status(StatusCode.ERROR))
-            span.end(nanoseconds(now))
+                attributes["error.type"] = error
+            context, environment = with_span(trace, random_span()), own[0].environment
+            self.ended(
+                EndedSpan(
+                    "commit",
+                    environment,
+                    context,
+                    trace,
+                    began,
+                    now,
+                    attributes,
+                    failed=error is not None,
+                )
+            )
 
     def attempt(self, transmission: Transmission, trace: str) -> AttemptSpan:
         """Begin the span of an attempt, and make the one of the time that its delivery has waited."""
         destination, delivery = transmission.destination, transmission.delivery
-        now, number = self.now(), transmission.number
-        subject: dict[str, str | int] = {
+        now, number, event = self.now(), transmission.number, delivery.event
+        subject: Attributes = {
             "angarium.destination.id": destination.id,
             "angarium.delivery.id": delivery.id,
             "angarium.attempt.number": number,
         }
         since = self._waited_since(delivery, number)
         if since is not None:
-            waited = self._spans.begin("wait", trace, min(since, now), subject)
-            waited.end(nanoseconds(now))
+            context, since = with_span(trace, random_span()), min(since, now)
+            self.ended(EndedSpan("wait", event.environment, context, trace, since, now, subject))
         target = destination.target
         # No url.full: addresses of receivers can hold their secrets.
         attributes = subject | {
             "angarium.workspace.id": destination.workspace,
-            "angarium.event.id": delivery.event.id,
-            "angarium.event.type": delivery.event.type,
+            "angarium.event.id": event.id,
+            "angarium.event.type": event.type,
             "angarium.delivery.origin": word(delivery.origin),
             "http.request.method": word(destination.method),
             "server.address": target.host,
@@ -207,14 +240,13 @@ class Tracer:
         }
         if number > 1:
             attributes["http.request.resend_count"] = number - 1
-        identifier = attempt_span(delivery.id, number)
-        span = self._spans.begin("attempt", trace, now, attributes, SpanKind.CLIENT, identifier)
-        return AttemptSpan(span, with_span(trace, identifier), delivery.id, self._ends, self.now)
+        own = with_span(trace, attempt_span(delivery.id, number))
+        return AttemptSpan(self, event.environment, own, trace, attributes, now)
 
     def _waited_since(self, delivery: Delivery, number: int) -> float | None:
         """Return since when a delivery has waited; None where another process knew that."""
         if number > 1:
-            return self._ends.take(delivery.id)
+            return self.attempts_failed.take(delivery.id)
         created = created_at_ms(delivery.id) / 1000
         committed = self._commits.of(delivery.event.id)
         return created if committed is None else max(created, committed)

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -13,9 +14,11 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.tracing import export_queue
+from engine.tracing.ended_span import EndedSpan, new_trace
 from engine.tracing.export_queue import BATCH, QUEUE, ExportQueue, ExportStatistics
-from engine.tracing.open_telemetry import Spans, nanoseconds
-from engine.tracing.tracer import AttemptSpan, Instants
+from engine.tracing.open_telemetry import Export
+from engine.tracing.sampling import Sampler
+from engine.tracing.tracer import AttemptSpan, Tracer
 from tests.patience import HANGS_S
 
 RATE = 10.0 * QUEUE  # more than any test here ends
@@ -27,27 +30,36 @@ class Exporter(SpanExporter):
     def __init__(self, says: Callable[[], SpanExportResult] = lambda: SpanExportResult.SUCCESS):
         self.gate = threading.Event()
         self.entered = threading.Event()
-        self.sizes: list[int] = []
+        self.batches: list[Sequence[ReadableSpan]] = []
         self._says = says
 
+    @property
+    def sizes(self) -> list[int]:
+        return [len(batch) for batch in self.batches]
+
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        self.sizes.append(len(spans))
+        self.batches.append(spans)
         self.entered.set()
         assert self.gate.wait(HANGS_S)
         return self._says()
 
 
-def end(queue: ExportQueue, count: int) -> None:
+def queue_of(
+    exporter: Exporter, rate: float = RATE, now: Callable[[], float] = time.monotonic
+) -> ExportQueue:
+    return ExportQueue(Export(exporter, Resource({})), rate, now)
+
+
+def end(queue: ExportQueue, count: int, environment: int = 1) -> None:
     """End so many spans."""
-    spans = Spans(queue, Resource({}))
     for _ in range(count):
-        spans.begin("s", None, 1.0, {}).end(nanoseconds(2.0))
+        queue.put(EndedSpan("s", environment, new_trace(), None, 1.0, 2.0, {"of": environment}))
 
 
 def test_spans_are_exported_in_batches_until_the_queue_is_closed() -> None:
     exporter = Exporter()
     exporter.gate.set()
-    queue = ExportQueue(exporter, RATE)
+    queue = queue_of(exporter)
     end(queue, 3 * BATCH + 1)
     queue.close(HANGS_S)
     assert sum(exporter.sizes) == 3 * BATCH + 1
@@ -59,7 +71,7 @@ def test_spans_are_exported_in_batches_until_the_queue_is_closed() -> None:
 
 def test_a_collector_that_hangs_costs_the_spans_beyond_the_queue() -> None:
     exporter = Exporter()
-    queue = ExportQueue(exporter, RATE)
+    queue = queue_of(exporter)
     end(queue, 1)
     assert exporter.entered.wait(HANGS_S)
     end(queue, QUEUE + 10)
@@ -77,24 +89,82 @@ def broken() -> SpanExportResult:
 def test_a_collector_that_refuses_costs_its_batch(says: Callable[[], SpanExportResult]) -> None:
     exporter = Exporter(says)
     exporter.gate.set()
-    queue = ExportQueue(exporter, RATE)
+    queue = queue_of(exporter)
     end(queue, BATCH + 1)
     queue.close(HANGS_S)
     assert queue.statistics() == ExportStatistics(0, BATCH + 1, 0, 0)
 
 
-def test_spans_beyond_the_rate_are_dropped() -> None:
+def test_spans_beyond_the_rate_wait_for_it_and_are_dropped_at_the_end() -> None:
     exporter = Exporter()
     exporter.gate.set()
     now = [100.0]
-    queue = ExportQueue(exporter, 2.0, lambda: now[0])
+    queue = queue_of(exporter, 2.0, lambda: now[0])
     end(queue, 5)
-    assert queue.statistics().dropped == 3
-    now[0] += 0.5
-    end(queue, 2)
-    assert queue.statistics().dropped == 4
     queue.close(HANGS_S)
-    assert queue.statistics() == ExportStatistics(3, 0, 4, 0)
+    assert exporter.sizes == [2]
+    assert queue.statistics() == ExportStatistics(2, 0, 3, 0)
+
+
+def test_spans_beyond_the_rate_are_exported_when_it_allows_them() -> None:
+    exporter = Exporter()
+    exporter.gate.set()
+    queue = queue_of(exporter, 1_000.0)
+    end(queue, 1_003)
+    while sum(exporter.sizes) < 1_003:
+        assert exporter.entered.wait(HANGS_S)
+        exporter.entered.clear()
+    queue.close(HANGS_S)
+    assert queue.statistics() == ExportStatistics(1_003, 0, 0, 0)
+
+
+def test_environments_take_turns_in_the_queue() -> None:
+    exporter = Exporter()
+    queue = queue_of(exporter)
+    end(queue, 1)
+    assert exporter.entered.wait(HANGS_S)  # with the first span; what follows waits
+    end(queue, 10 * BATCH, environment=1)
+    end(queue, 3, environment=2)
+    exporter.gate.set()
+    queue.close(HANGS_S)
+    second = [span.attributes["of"] for span in exporter.batches[1] if span.attributes]
+    assert second.count(2) == 3
+
+
+def test_an_environment_that_fills_the_queue_loses_spans_and_others_do_not() -> None:
+    exporter = Exporter()
+    queue = queue_of(exporter)
+    end(queue, 1)
+    assert exporter.entered.wait(HANGS_S)
+    end(queue, 2 * QUEUE, environment=1)
+    end(queue, 100, environment=2)
+    end(queue, 100, environment=1)
+    assert queue.statistics() == ExportStatistics(0, 0, QUEUE + 200, QUEUE + 1)
+    exporter.gate.set()
+    queue.close(HANGS_S)
+    owners = [
+        span.attributes["of"] for each in exporter.batches for span in each if span.attributes
+    ]
+    assert owners.count(2) == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found"),
+    [
+        ("OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT", "1", {"b": "yyyy"}),
+        ("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "2", {"a": "xx", "b": "yy"}),
+    ],
+)
+def test_attributes_keep_the_limits_of_the_variables(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, found: dict[str, str]
+) -> None:
+    monkeypatch.setenv(name, value)
+    exporter = Exporter()
+    exporter.gate.set()
+    export = Export(exporter, Resource({}))
+    attributes = {"a": "xxxx", "b": "yyyy"}
+    assert export([EndedSpan("s", 1, new_trace(), None, 1.0, 2.0, attributes)])
+    assert dict(exporter.batches[0][0].attributes or {}) == found
 
 
 def test_the_reason_in_the_log_is_short_and_has_no_token() -> None:
@@ -104,7 +174,7 @@ def test_the_reason_in_the_log_is_short_and_has_no_token() -> None:
 
     exporter = Exporter(refused)
     exporter.gate.set()
-    queue = ExportQueue(exporter, RATE)
+    queue = queue_of(exporter)
     with structlog.testing.capture_logs() as lines:
         end(queue, 1)
         queue.close(HANGS_S)
@@ -117,18 +187,16 @@ def test_the_reason_in_the_log_is_short_and_has_no_token() -> None:
     ("category", "words"), [(ErrorCategory.TRANSFORM, None), (ErrorCategory.DNS, "no such host")]
 )
 def test_a_scripts_words_are_in_no_span(category: ErrorCategory, words: str | None) -> None:
-    queue = ExportQueue(Exporter(), RATE)
-    span = Spans(queue, Resource({})).begin("attempt", None, 1.0, {})
-    outcome = Outcome(1.0, 5, success=False, category=category, message="no such host")
-    AttemptSpan(span, "", "d", Instants(), lambda: 2.0).end(outcome)
-    assert isinstance(span, ReadableSpan)
-    assert span.status.description == words
-    queue.close(0.0)
+    ended: list[EndedSpan] = []
+    tracer = Tracer(ended.append, Sampler(0.0), lambda: 2.0)
+    span = AttemptSpan(tracer, 1, new_trace(), None, {"angarium.delivery.id": "d"}, 1.0)
+    span.end(Outcome(1.0, 5, success=False, category=category, message="no such host"))
+    assert (ended[0].failed, ended[0].words) == (True, words)
 
 
 def test_without_spans_there_is_no_thread() -> None:
     before = threading.active_count()
-    queue = ExportQueue(Exporter(), RATE)
+    queue = queue_of(Exporter())
     assert threading.active_count() == before
     queue.close(0.0)
 

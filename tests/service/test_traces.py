@@ -12,7 +12,7 @@ from engine.actors.decisions import NAME as DECISIONS
 from engine.core.vocabulary import Environment, Scope
 from engine.model.trace import attempt_span
 from engine.submission.submission import NAME as ROUTING
-from engine.tracing.open_telemetry import Spans
+from engine.tracing.tracer import Tracer
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.collector import Collector, Seen, open_collector
@@ -298,7 +298,8 @@ async def test_a_span_that_breaks_costs_nothing_but_itself(
     def broken(*_args: object, **_kwargs: object) -> None:
         raise RuntimeError("the library broke")
 
-    monkeypatch.setattr(Spans, "begin", broken)
+    for step in ("accept", "committed", "attempt"):
+        monkeypatch.setattr(Tracer, step, broken)
     with structlog.testing.capture_logs() as lines:
         async with open_service(bridge, traces_sample=1.0) as house:
             api = await house.caller(await house.tenant("acme"))
