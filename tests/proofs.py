@@ -9,6 +9,7 @@ PROOFS = (
     "tests/bench/test_scenarios.py",  # every scenario of the bench, against real servers
     "tests/browser/test_figures.py",  # the console's figures, with few deliveries in the tables
     "tests/chaos/test_chaos.py",  # a round of kills, cuts and crowds
+    "tests/clients/test_runtimes.py",  # the TypeScript client under Deno and Bun
     "tests/core/test_histories.py",  # random histories of the machine
     "tests/core/test_model.py",  # the machine beside its model
     "tests/engine/test_filters_equal.py",  # filters beside the library that defines them

@@ -92,8 +92,8 @@ class PythonDriver:
         return {"accepted": len(sent) - failed, "failed": failed}
 
 
-class NodeDriver:
-    """The TypeScript client, in a process of node."""
+class ScriptDriver:
+    """The TypeScript client, in a process of a runtime of JavaScript."""
 
     def __init__(self, process: trio.Process) -> None:
         self._process = process
@@ -108,7 +108,7 @@ class NodeDriver:
         await self._process.stdin.send_all(json.dumps(call).encode() + b"\n")
         while b"\n" not in self._held:
             more = await self._process.stdout.receive_some()
-            assert more, "node ended"
+            assert more, "the runtime ended"
             self._held += more
         line, self._held = self._held.split(b"\n", 1)
         told: dict[str, Any] = json.loads(line)
@@ -132,17 +132,17 @@ async def python_driver(url: str, key: str) -> AsyncIterator[Driver]:
         yield PythonDriver(client)
 
 
-def node_driver(module: Path) -> Open:
-    """Return what opens the TypeScript client."""
+def script_driver(module: Path, *runtime: str | Path) -> Open:
+    """Return what opens the TypeScript client. `runtime`: the command that runs a script."""
 
     @asynccontextmanager
     async def opened(url: str, key: str) -> AsyncIterator[Driver]:
-        command = ["node", str(HERE / "driver.mjs"), str(module), url, key]
+        command = [*map(str, runtime), str(HERE / "driver.mjs"), str(module), url, key]
         async with trio.open_nursery() as nursery:
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
             process = await nursery.start(partial(trio.run_process, command, **pipes))
             try:
-                yield NodeDriver(process)
+                yield ScriptDriver(process)
             finally:
                 await process.stdin.aclose()
 

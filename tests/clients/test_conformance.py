@@ -14,7 +14,7 @@ import trio
 from deploy.typescript import COMPILER, PROJECT
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
-from tests.clients.drivers import Driver, Open, built, node_driver, python_driver
+from tests.clients.drivers import Driver, Open, built, python_driver, script_driver
 from tests.patience import HANGS_S
 from tests.service.conftest import house, receiver, tenant
 from tests.service.house import LOOK_EVERY_S, ServiceHouse
@@ -75,7 +75,7 @@ def opened(request: pytest.FixtureRequest) -> Open:
     """What opens a client of each language."""
     if request.param == "python":
         return python_driver
-    return node_driver(request.getfixturevalue("module"))
+    return script_driver(request.getfixturevalue("module"), "node")
 
 
 @asynccontextmanager

@@ -1,0 +1,6 @@
+"""`python -m tests.clients.runtimes`: install Deno and Bun. Without them their tests are left out."""
+
+from tests.clients.runtimes import RUNTIMES
+
+if not RUNTIMES.ready():
+    print("Deno and Bun are left out: npm could not install them")
