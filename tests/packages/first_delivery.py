@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -42,6 +42,11 @@ class Stages:
         self._rows.append((name, wall_s, cpu_s, ours))
         print(LINE.format(name, f"{wall_s:.2f}", f"{cpu_s:.2f}" if cpu_s else ""), flush=True)
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the stages that have ended."""
+        return [row[0] for row in self._rows]
+
     def total(self, *, ours: bool) -> float:
         """Print the sums; return the wall seconds."""
         rows = [row for row in self._rows if row[3] or not ours]
@@ -57,10 +62,12 @@ def _cpu_of_children() -> float:
 
 def _wait_for(output: IO[str], text: str) -> str:
     """Read lines until one has `text`; return it."""
+    said = []
     for line in output:
         if text in line:
             return line
-    raise AssertionError(f"the program ended and did not say {text!r}")
+        said.append(line)
+    raise AssertionError(f"the program ended and did not say {text!r}: {''.join(said)}")
 
 
 def measure(wheels: list[Path], folder: Path) -> float:
@@ -73,19 +80,20 @@ def measure(wheels: list[Path], folder: Path) -> float:
     with stages.stage("pip install", ours=False):
         pip = (str(folder / "venv/bin/python"), "-m", "pip", "install", *quiet)
         subprocess.run([*pip, *map(str, wheels)], check=True)
+    deliver(folder / "venv/bin/angarium", folder, stages)
+    stages.total(ours=False)
+    return stages.total(ours=True)
+
+
+def deliver(program: Path, folder: Path, stages: Stages) -> None:
+    """Start a server and a receiver of an installed program in a folder, and send an event. Raises
+    AssertionError or CalledProcessError if it does not arrive with a signature that verifies."""
     env = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "PYTHONUNBUFFERED": "1",
         "ANGARIUM_EGRESS_ALLOW": "127.0.0.0/8",
     }
-    _deliver(folder / "venv/bin/angarium", folder, env, stages)
-    stages.total(ours=False)
-    return stages.total(ours=True)
-
-
-def _deliver(program: Path, folder: Path, env: Mapping[str, str], stages: Stages) -> None:
-    """Start a server and a receiver, and send an event."""
 
     def told(*arguments: str) -> str:
         done = subprocess.run(
@@ -110,7 +118,7 @@ def _deliver(program: Path, folder: Path, env: Mapping[str, str], stages: Stages
         stages.add("server ready", time.monotonic() - began, 0, ours=True)
         with stages.stage("key", ours=True):
             key = told("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage")
-        env = {**env, "ANGARIUM_URL": url, "ANGARIUM_KEY": key}
+        env |= {"ANGARIUM_URL": url, "ANGARIUM_KEY": key}
         with stages.stage("destination and rule", ours=True):
             secret = ("--secret-file", "hook.secret")
             made = json.loads(told("destinations", "create", "First", hook, *secret))
@@ -123,6 +131,8 @@ def _deliver(program: Path, folder: Path, env: Mapping[str, str], stages: Stages
         for process in (server, receiver):
             process.terminate()
             process.wait(HANGS_S)
+            if process.stdout:
+                process.stdout.close()
         used = _cpu_of_children() - before
     stages.add("server and receiver", 0, used, ours=True)
 

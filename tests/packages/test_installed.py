@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.programs import angarium, running
 from tests.packages.environments import Environment, build, built, empty_environment
+from tests.packages.first_delivery import Stages, deliver
 
 EVERY_MODULE = """
 import importlib, json, pkgutil, sys, warnings
@@ -136,6 +137,15 @@ async def test_an_installed_server_delivers_its_first_event(
         )
         assert (refused.code, "Traceback" in refused.err) == (1, False), refused.err
         assert "the server refused" in refused.err
+
+
+def test_the_way_to_the_first_verified_delivery_is_measured(
+    installed: Environment, tmp_path: Path
+) -> None:
+    stages = Stages()
+    deliver(installed.folder / "bin" / "angarium", tmp_path, stages)
+    ours = ["server ready", "key", "destination and rule", "event, delivered"]
+    assert stages.names == [*ours, "server and receiver"]
 
 
 def test_the_module_is_the_command(installed: Environment, tmp_path: Path) -> None:
