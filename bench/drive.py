@@ -31,6 +31,7 @@ from bench.results import Document, Measurement, Run, Step
 from bench.runs import Files, failures
 from bench.service import Module, Receiver
 from bench.thresholds import bars
+from bench.trust import trusting
 
 BETTER = {
     "acceptedPerSecond": "more",
@@ -133,6 +134,7 @@ def _plan(given: argparse.Namespace, payloads: list[str]) -> Plan:
     plan = Plan(
         url=given.url,
         key=given.key,
+        cacert=given.cacert,
         events=0 if rates else given.events or EVENTS,
         steps=[[rate, seconds] for rate in rates],
         connections=given.connections,
@@ -150,10 +152,10 @@ def _plan(given: argparse.Namespace, payloads: list[str]) -> Plan:
 
 def _allowed(given: argparse.Namespace) -> None:
     """Raise RefusedError unless the load goes to this machine, or the server's owner has agreed."""
-    if urlsplit(given.url).scheme != "http":
-        raise RefusedError(
-            "The generator speaks HTTP without TLS: give the address behind the proxy."
-        )
+    if urlsplit(given.url).scheme not in ("http", "https"):
+        raise RefusedError("--url must begin with http:// or https://")
+    if given.cacert and urlsplit(given.url).scheme == "http":
+        raise RefusedError("--cacert is for https, and the URL has http.")
     ours = loopback(given.url)
     if not ours and not given.consent:
         raise RefusedError(
@@ -169,7 +171,10 @@ def _measured(given: argparse.Namespace, plan: Plan) -> tuple[Measurement, str]:
     host, port = given.receiver_bind
     with Receiver(host=host, port=port) as receiver:
         hook = (given.receiver_url or receiver.url).rstrip("/") + "/drive"
-        with OwnServer(given.url, given.key, hook, plan.event_type, given.concurrency) as server:
+        trust = trusting(given.cacert) if urlsplit(given.url).scheme == "https" else None
+        with OwnServer(
+            given.url, given.key, hook, plan.event_type, given.concurrency, trust
+        ) as server:
             warm = {
                 "events": WARM,
                 "steps": [],
@@ -219,7 +224,10 @@ def _judged(sent: Mapping[str, Any], stats: Mapping[str, Any], steps: list[Step]
         figures={name: value for name, value in figures.items() if value is not None},
         latencies={"accept": latency(accept), "delivery": latency(delivery)},
         steps=steps,
-        notes={"answers": ", ".join(f"{name}: {n}" for name, n in sent["answers"].items())},
+        notes={
+            "answers": ", ".join(f"{name}: {n}" for name, n in sent["answers"].items()),
+            "tls": sent["tls"] or "none",
+        },
     )
     found.verdict, found.reason = verdict(sent, stats)
     if unanswered := {name: n for name, n in sent["answers"].items() if not name.isdecimal()}:
@@ -273,7 +281,9 @@ def _write(given: argparse.Namespace, run: Run) -> None:
 def _given(arguments: Sequence[str]) -> tuple[argparse.Namespace, argparse.ArgumentParser]:
     parser = argparse.ArgumentParser(prog="python -m bench drive", description=__doc__)
     add = parser.add_argument
-    add("--url", required=True, help="the server: http://127.0.0.1:8080")
+    add("--url", required=True, help="the server: http://127.0.0.1:8080, or https://...")
+    add("--cacert", default="", metavar="FILE",
+        help="authorities (PEM) of an https server (default: the system's)")  # fmt: skip
     add("--key", required=True, help="an API key with scope manage, of the environment to load")
     add(
         CONSENT, dest="consent", action="store_true", help="allow a server that is not this machine"

@@ -5,6 +5,7 @@ Nothing here reads the server's process, its folder or its database.
 
 import ipaddress
 import socket
+import ssl
 import sys
 from types import TracebackType
 from typing import Any, Self
@@ -32,8 +33,17 @@ def loopback(url: str) -> bool:
 class OwnServer:
     """A server with a destination at `hook` that gets the events of one type, while this is open."""
 
-    def __init__(self, url: str, key: str, hook: str, event_type: str, concurrency: int) -> None:
-        self.url, self.key = url.rstrip("/"), key
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        hook: str,
+        event_type: str,
+        concurrency: int,
+        trust: ssl.SSLContext | None = None,
+    ) -> None:
+        """`trust`: see `bench.programs.call`."""
+        self.url, self.key, self._trust = url.rstrip("/"), key, trust
         self._hook, self._type, self._concurrency = hook, event_type, concurrency
         self._rule = self._destination = ""
         self.environment = ""
@@ -95,8 +105,13 @@ class OwnServer:
 
     def _api(self, method: str, path: str, body: object = None) -> Any:
         try:
-            return call(method, self.url + path, body, self.key)
+            return call(method, self.url + path, body, self.key, self._trust)
         except RuntimeError as error:
             raise RefusedError(f"The server refused: {error}") from None
         except (OSError, ValueError) as error:
+            if isinstance(getattr(error, "reason", None), ssl.SSLCertVerificationError):
+                raise RefusedError(
+                    f"The certificate of {self.url} is of no authority that is trusted, or for another "
+                    f"name. Give the authority with --cacert FILE. {error}"
+                ) from None
             raise RefusedError(f"{self.url} does not answer as Angarium does: {error}") from None

@@ -2,6 +2,7 @@
 
 import select
 import socket
+import ssl
 import time
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 CONNECT_S = 5.0
 READ_BYTES = 65_536  # more would be mapped and unmapped at every call
+NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 DOWN_S = 0.01  # between attempts while nobody listens: a server that was killed is not spun upon
 
 
@@ -44,19 +46,32 @@ class Connection:
 
     def connect(self) -> None:
         """Connect, and wait until that is done. Raises OSError."""
-        self._sock = socket.create_connection(self._generator.address, timeout=CONNECT_S)
+        generator = self._generator
+        sock = socket.create_connection(generator.address, timeout=CONNECT_S)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if generator.trust is not None:
+            sock = self._secured(sock, generator.trust)
+        self._sock = sock
         self._sock.setblocking(False)
-        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._parser = httptools.HttpResponseParser(self)
         self._generator.connections[self._sock.fileno()] = self
         self._generator.poll.register(self._sock.fileno(), select.EPOLLIN)
+
+    def _secured(self, sock: socket.socket, trust: ssl.SSLContext) -> ssl.SSLSocket:
+        try:
+            secure = trust.wrap_socket(sock, server_hostname=self._generator.address[0])
+        except OSError:
+            sock.close()
+            raise
+        self._generator.tls = _agreed(secure)
+        return secure
 
     def _flush(self) -> None:
         assert self._sock is not None
         whole = len(self._out)
         try:
             sent = self._sock.send(self._out)
-        except BlockingIOError:
+        except NOT_NOW:
             sent = 0
         self._out = self._out[sent:] if sent < whole else b""
         if self._out:
@@ -71,7 +86,7 @@ class Connection:
                 if not self._out:
                     self._generator.poll.modify(self._sock.fileno(), select.EPOLLIN)
             data = self._sock.recv(READ_BYTES)
-        except BlockingIOError:
+        except NOT_NOW:
             return
         except OSError as error:
             self._lost(type(error).__name__, sent=True)
@@ -139,3 +154,9 @@ class Connection:
             self._generator.poll.unregister(self._sock.fileno())
             self._sock.close()
             self._sock = None
+
+
+def _agreed(sock: ssl.SSLSocket) -> str:
+    """Return the version of TLS and the cipher of a connection."""
+    cipher = sock.cipher()
+    return f"{sock.version()} {cipher[0] if cipher else ''}".strip()

@@ -15,6 +15,7 @@ from bench.load.bodies import Bodies
 from bench.load.connection import Connection
 from bench.load.plan import LANE_SPAN, Plan
 from bench.load.tally import Part
+from bench.trust import trusting
 
 LOOK_S = 0.5  # between looks at the clock while nothing happens
 
@@ -30,9 +31,12 @@ class Generator:
         self.connections: dict[int, Connection] = {}
         parts = urlsplit(plan.url)
         assert parts.hostname is not None
-        self.address = (parts.hostname, parts.port or 80)
+        secure = parts.scheme == "https"
+        self.address = (parts.hostname, parts.port or (443 if secure else 80))
+        self.trust = trusting(plan.cacert) if secure else None
+        self.tls = ""  # what was agreed on with the server
         path = parts.path.rstrip("/") + ("/events/batch" if plan.batch > 1 else "/events")
-        host = f"{self.address[0]}:{self.address[1]}"
+        host = parts.netloc.rpartition("@")[2]
         self._heads = [
             f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n"
             "Content-Type: application/json\r\nContent-Length: ".encode()
@@ -136,6 +140,7 @@ class Generator:
             "began": began,
             "wallS": round(wall, 3),
             "generatorCpuS": round(time.process_time(), 2),
+            "tls": self.tls,
         }
         if plan.steps:
             report["steps"] = [

@@ -27,12 +27,14 @@ class Plan:
     law. With `keys` the first `lanes_per_key` customers are posted with the first of them, and so on.
     With `own_lanes` every connection has a lane of its own, `c<k>`, and posts its numbers k * LANE_SPAN
     + 0, 1, 2 ... one after another.
+    `cacert`: a file of the authorities that an https server's certificate is of; "": the system's.
     `ids` asks for the numbers that were accepted, and for those of which nothing is known; `hdr` for all
     latencies, encoded. Sizes, and what Zipf's law spreads, are drawn by `seed`.
     """
 
     url: str
     key: str
+    cacert: str = ""
     events: int = 0
     connections: int = 64
     batch: int = 1

@@ -20,7 +20,9 @@ from bench.thresholds import bars
     [
         (["--url", "http://192.0.2.1:8080"], "--i-own-this-server"),
         (["--url", "http://192.0.2.1:8080", "--i-own-this-server"], "--receiver-url"),
-        (["--url", "https://127.0.0.1:1"], "without TLS"),
+        (["--url", "ftp://127.0.0.1:1"], "must begin with http:// or https://"),
+        (["--url", "https://127.0.0.1:1", "--cacert", "/none.pem"], "that can be read"),
+        (["--url", "http://127.0.0.1:1", "--cacert", "/none.pem"], "--cacert is for https"),
         (["--url", "http://127.0.0.1:1"], "does not answer"),
         (["--url", "http://127.0.0.1:1", "--duration", "5"], "needs --rate"),
         (["--url", "http://127.0.0.1:1", "--rate", "5", "--events", "5"], "omit --events"),

@@ -16,6 +16,7 @@ from bench.programs import Module, call
 from bench.results import read
 from engine.core.vocabulary import Environment, Scope
 from storage.database.bridge import Bridge
+from tests.door.papers import papers
 from tests.service.house import ServiceHouse, open_service
 from tests.service.receiver import open_receiver
 
@@ -69,6 +70,34 @@ async def test_a_run_at_two_rates_leaves_files_and_nothing_on_the_server(
     url, key = options[-3], options[-1]
     rules = await trio.to_thread.run_sync(call, "GET", f"{url}/routing-rules", None, key)
     assert rules["items"] == []
+
+
+async def test_a_run_over_tls_trusts_the_authority_that_is_named(
+    bridge: Bridge,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(drive, "WARM", WARM)
+    made = papers(tmp_path, "127.0.0.1")
+    authority = tmp_path / "authority.pem"
+    made.authority.cert_pem.write_to_path(authority)
+    async with open_service(bridge, tls_cert=made.cert, tls_key=made.key) as house:
+        options = await address(house)
+        options[1] = options[1].replace("http:", "https:")
+        # Bodies of several records of TLS.
+        (tmp_path / "large.json").write_text('{"text": "' + "x" * 100_000 + '"}')
+        options += ["--events", "40", "--connections", "4", "--payload", f"{tmp_path}/large.json"]
+        options += ["--json", f"{tmp_path}/out.json"]
+        with pytest.raises(SystemExit) as ended:
+            await trio.to_thread.run_sync(main, options)
+        assert ended.value.code == 2
+        assert "Give the authority with --cacert FILE" in capfd.readouterr().err
+        code = await trio.to_thread.run_sync(main, [*options, "--cacert", str(authority)])
+    (measured,) = read(tmp_path / "out.json").runs[0].measurements
+    assert measured.verdict in ("ok", "void")
+    assert (code, measured.figures["delivered"]) == (int(measured.verdict != "ok"), 40)
+    assert measured.notes["tls"].startswith("TLSv1.")
 
 
 async def test_a_run_is_refused_where_events_would_reach_others(
