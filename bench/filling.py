@@ -13,7 +13,7 @@ from pathlib import Path
 
 import trio
 
-from storage.database.bridge import open_bridge
+from storage.database.bridge import Bridge, open_bridge
 from storage.database.connection import Connection
 from storage.database.profiles import UPKEEP
 from storage.embedded.server import attached
@@ -22,6 +22,7 @@ from storage.log.partitions import make_partitions
 COUNTED = 5  # destinations with counters of every minute
 OTHERS = 1_000  # schemas, and replay jobs; of the audit log a hundred times as many
 CUSTOMERS, TYPES = 500, 50
+WRITERS = 2  # connections, each of which fills a part of the time: the database has two cores
 
 # An id of that instant, as `engine.model.identity` makes them: random in the middle, with a given end.
 _ID = """(lpad(to_hex({at}), 12, '0') || '7' || lpad(to_hex(g % 4096), 3, '0') || '8'
@@ -41,12 +42,12 @@ INSERT INTO deliveries (seq, environment, attempt_count, id, event, destination,
     next_attempt_at_ms, delivered_at_ms, dead_lettered_at_ms, updated_at_ms, customer, only_duration_ms,
     only_version)
 SELECT g, $4::integer, 1, {_DELIVERY}, {_EVENT}, ($5::uuid[])[1 + g % cardinality($5::uuid[])], 2, 1,
-    CASE WHEN g % 100 = 3 THEN 2 ELSE 1 END, 1 + g % 3,
+    CASE WHEN $6::boolean AND g % 100 = 3 THEN 2 ELSE 1 END, 1 + g % CASE WHEN $6 THEN 3 ELSE 2 END,
     CASE WHEN k < 6 THEN 3 WHEN k = 8 THEN 4 ELSE 2 END, 'bench.' || g % {TYPES},
     CASE WHEN k < 6 THEN 503 ELSE 200 END,
     CASE WHEN k < 4 THEN 3 WHEN k < 6 THEN 2 WHEN k < 8 THEN 4 WHEN k = 8 THEN 1 END,
     CASE WHEN k < 4 THEN 1 WHEN k < 6 THEN 3 WHEN k < 8 THEN 2 END,
-    CASE WHEN k < 6 OR k = 8 THEN 1 + g % 13 END,
+    CASE WHEN k < 6 OR k = 8 THEN CASE WHEN $6 THEN 1 + g % 13 ELSE 6 + g % 8 END END,
     CASE WHEN k = 8 THEN 4000000000000 END,
     CASE WHEN k > 8 OR k BETWEEN 6 AND 7 THEN {_AT} + 9 END,
     CASE WHEN k < 8 THEN {_AT} + 9 END, {_AT} + 9, NULL, CASE WHEN k > 8 THEN 9 END,
@@ -103,23 +104,54 @@ def fill(
 
 
 async def _fill(url: str, filled: Filled, deliveries: int, days: float, log_alone: bool) -> None:
-    now = int(time.time() * 1000) - 60_000
-    start = now - int(days * 86_400_000)
-    environment, ids = filled.environment, list(filled.destinations)
     async with open_bridge(url) as bridge:
+        now = await fill_log(bridge, filled, deliveries, days)
         connection = bridge.connection(UPKEEP)
-        await connection.ensure()
-        await make_partitions(connection, now, back=math.ceil(days) + 1)
-        for first in range(0, deliveries, _PORTION):
-            number = min(_PORTION, deliveries - first)
-            until = start + (now - start) * (first + number) // deliveries
-            since = start + (now - start) * first // deliveries
-            await connection.fetch(_EVENTS, until, since, number, environment)
-            await connection.fetch(_DELIVERIES, until, since, number, environment, ids)
-            await connection.fetch(_ATTEMPTS, until, since, number, environment)
         if not log_alone:
             await _others(connection, filled, deliveries, now, days)
-        await _tidy(connection)
+        await tidy(connection)
+
+
+async def fill_log(
+    bridge: Bridge, filled: Filled, deliveries: int, days: float, *, varied: bool = True
+) -> int:
+    """Fill the log alone, and return the latest instant in it. `varied`: some deliveries are files or
+    CRITICAL, and errors are of every category; else none is, and none has one of the first five."""
+    now = int(time.time() * 1000) - 60_000
+    await make_partitions(bridge.connection(UPKEEP), now, back=math.ceil(days) + 1)
+    log = _Log(filled, deliveries, now - int(days * 86_400_000), now, varied)
+    async with trio.open_nursery() as nursery:
+        for part in range(WRITERS):
+            nursery.start_soon(log.fill, bridge.connection(UPKEEP), part)
+    return now
+
+
+@dataclass(frozen=True)
+class _Log:
+    """The content of the log: deliveries, evenly from `start` to `now` (milliseconds)."""
+
+    filled: Filled
+    deliveries: int
+    start: int
+    now: int
+    varied: bool
+
+    async def fill(self, connection: Connection, part: int) -> None:
+        """Write one of the parts, which have as many deliveries each, in the order of their ids."""
+        of_part = math.ceil(self.deliveries / WRITERS)
+        end = min(of_part * (part + 1), self.deliveries)
+        for first in range(of_part * part, end, _PORTION):
+            await self._portion(connection, first, min(_PORTION, end - first))
+
+    async def _portion(self, connection: Connection, first: int, number: int) -> None:
+        environment, span = self.filled.environment, self.now - self.start
+        since = self.start + span * first // self.deliveries
+        until = self.start + span * (first + number) // self.deliveries
+        place = (until, since, number, environment)
+        await connection.fetch(_EVENTS, *place)
+        ids = list(self.filled.destinations)
+        await connection.fetch(_DELIVERIES, *place, ids, self.varied)
+        await connection.fetch(_ATTEMPTS, *place)
 
 
 async def _others(
@@ -137,6 +169,6 @@ async def _others(
     await connection.fetch(_JOBS, now, start, others, environment)
 
 
-async def _tidy(connection: Connection) -> None:
+async def tidy(connection: Connection) -> None:
     """Do the work of autovacuum at once."""
     await connection.execute("VACUUM ANALYZE")

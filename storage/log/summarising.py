@@ -1,4 +1,4 @@
-"""The summaries of the newest full ranges of the log, made every minute: searches skip pages by them.
+"""The summaries of the newest ranges of the log, made every minute: searches skip pages by them.
 
 PostgreSQL makes them at a vacuum, which comes only after 200,000 rows: reading so many takes a search
 50 ms.
@@ -22,7 +22,7 @@ LOCK_WAIT_MS = 300
 # A table's number of pages, which an insert may have begun since.
 _PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"
 # Ranges are summarised once they are full. Inserts into a range that has a summary write the summary
-# anew, each time 500 bytes of PostgreSQL's log.
+# anew, each time 500 bytes of PostgreSQL's log. $4: the last range too, although it is not full.
 _SUMMARISE = """
 SELECT brin_summarize_range(i.indexrelid, first)
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = c.relam,
@@ -30,7 +30,11 @@ FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am a ON a.oid = 
         SELECT option_value::bigint AS pages FROM pg_options_to_table(c.reloptions)
         WHERE option_name = 'pages_per_range'
     ) range,
-    generate_series($2::bigint / range.pages * range.pages, $3 - range.pages, range.pages) first
+    generate_series(
+        $2::bigint / range.pages * range.pages,
+        CASE WHEN $4::boolean THEN $3::bigint - 1 ELSE $3 - range.pages END,
+        range.pages
+    ) first
 WHERE a.amname = 'brin' AND i.indrelid = to_regclass($1::text)"""
 
 
@@ -47,20 +51,20 @@ class Summarising:
         await Outage("summaries").every(INTERVAL_S, self.run_once)
 
     async def run_once(self) -> None:
-        """Summarise once. A table under vacuum is left out: the vacuum summarises it."""
+        """Summarise once. A table under vacuum is left out: the vacuum summarises its full ranges."""
         today = day_of(self._now_ms())
-        names = [
-            Partition(table, today - timedelta(days=back)).name
+        over = {
+            Partition(table, today - timedelta(days=back)).name: back > 0
             for table in TABLES
             for back in range(DAYS)
-        ]
-        self._seen = {name: self._seen.get(name, 0) for name in names}
-        for name in names:
+        }
+        self._seen = {name: self._seen.get(name, 0) for name in over}
+        for name, is_over in over.items():
             pages = await self._pool.fetch_value(_PAGES, name)
             if pages is None:
                 continue  # there is no such day
             with suppress(BlockedError, ContentionError):
                 async with self._pool.transaction() as connection:
                     await connection.execute(f"SET LOCAL lock_timeout = {LOCK_WAIT_MS}")
-                    await connection.fetch(_SUMMARISE, name, self._seen[name], pages)
+                    await connection.fetch(_SUMMARISE, name, self._seen[name], pages, is_over)
                 self._seen[name] = pages

@@ -107,7 +107,7 @@ async def test_a_page_that_had_to_stop_says_how_far_it_searched(
 ) -> None:
     monkeypatch.setattr(walk, "EXAMINED", 5)
     monkeypatch.setattr(walk, "FIRST", 3)
-    slow = searching._SEARCH.replace("ORDER BY", "AND pg_sleep(1)::text IS NOT NULL ORDER BY")
+    slow = searching._SEARCH.replace("OFFSET", "AND pg_sleep(1)::text IS NOT NULL OFFSET")
     monkeypatch.setattr(searching, "_SEARCH", slow)
     wanted = await post(api, "rare")
     common = [await post(api, "common") for _ in range(20)]

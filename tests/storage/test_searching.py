@@ -1,5 +1,6 @@
 """Searches of the log below a walk: their windows, their end, and the summaries that they read."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -7,17 +8,25 @@ from itertools import pairwise
 import pytest
 
 from engine.log.delivery_log import DeliveryFilter
+from engine.model.identity import created_at_ms
 from engine.ports import TooSlowError
 from storage.database.profiles import SEARCH
-from storage.log.partitions import day_of, lowest_id
-from storage.log.searching import SHORTEST_MS, WIDER, search
+from storage.log.entries import EVENT_COLUMNS
+from storage.log.partitions import bounds_of, day_of, lowest_id
+from storage.log.searching import LONGEST_MS, SHORTEST_MS, WIDER, search, search_statement
 from storage.log.selection import select
 from storage.log.summarising import Summarising
 from storage.log.walk import HIGHEST, LOWEST
 from tests.storage.plans import explain, most_rows, prepare
-from tests.storage.world import ENVIRONMENT, World, event, identity, now_ms
+from tests.storage.world import DAY_MS, ENVIRONMENT, World, event, identity, now_ms
 
 MINUTE_MS = 60_000
+# Events of 300 customers, by the first digits of their ids.
+_MANY = """
+INSERT INTO events (environment, id, origin, type, occurred_at_ms, payload, customer)
+SELECT $1, ($2::text || lpad(to_hex(n / 4096), 3, '0') || '-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+    1, 'common', 0, 'x', 'c' || n % 300
+FROM generate_series(1, $3::integer) n"""
 PATIENT = replace(SEARCH, statement_timeout_s=30.0, command_timeout_s=60.0)
 
 
@@ -44,7 +53,9 @@ async def test_each_window_is_longer_than_the_one_before_down_to_the_lowest_id()
     assert rest is None
     assert rows.windows[0] == (lowest_id(now - SHORTEST_MS), lowest_id(now))
     assert rows.windows[1][0] == lowest_id(now - SHORTEST_MS - WIDER * SHORTEST_MS)
-    assert rows.windows[-1][0] == LOWEST
+    spans = [SHORTEST_MS * WIDER**number for number in range(len(rows.windows) - 1)]
+    assert rows.windows[-1] == (LOWEST, lowest_id(now - sum(spans)))
+    assert spans[-1] <= LONGEST_MS < spans[-1] * WIDER
     assert all(newer[0] == older[1] for newer, older in pairwise(rows.windows))
 
 
@@ -98,6 +109,37 @@ async def test_pages_without_a_value_are_passed_over_once_they_are_summarised(wo
         SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits
         WHERE inhparent = 'deliveries_found'::regclass"""
     assert await world.bridge.pool.fetch_value(summaries) == 1
+
+
+async def test_a_window_of_one_day_is_not_read_in_the_order_of_its_ids(world: World) -> None:
+    """The planner expects a hundred rows of each customer: the first twenty in order seem near."""
+    last = identity.event()
+    await world.bridge.pool.fetch(_MANY, ENVIRONMENT, last[:15], 30_000)
+    await Summarising(world.bridge.pool, now_ms).run_once()
+    await world.bridge.pool.execute("ANALYZE events")
+    connection = world.bridge.connection(PATIENT)
+    matches = " AND customer = ANY($5::text[])"
+    await prepare(connection, search_statement("events", EVENT_COLUMNS, matches))
+    day = day_of(created_at_ms(last))
+    low, high = bounds_of(day)
+    plan = await explain(connection, ENVIRONMENT, low, high, 21, ["rare"])
+    assert f"Bitmap Heap Scan on events_{day:%Y%m%d}" in plan, plan
+    assert not re.search(r"Index (Only )?Scan (Backward )?using", plan), plan
+
+
+async def test_the_last_range_of_a_day_has_a_summary_once_the_day_is_over(world: World) -> None:
+    made = [event() for _ in range(3_000)]  # more than a range of either table, less than many
+    for first in range(0, len(made), 1_000):
+        await world.accept(*made[first : first + 1_000], to=[identity.other()])
+    tomorrow_ms = now_ms() + DAY_MS
+    await Summarising(world.bridge.pool, lambda: tomorrow_ms).run_once()
+    for index in ("deliveries_found", "events_found"):
+        missing = await world.bridge.pool.fetch_value(
+            "SELECT sum(brin_summarize_new_values(inhrelid)) FROM pg_inherits"
+            " WHERE inhparent = $1::text::regclass",
+            index,
+        )
+        assert missing == 0, index
 
 
 async def test_a_table_that_is_vacuumed_is_left_to_the_vacuum(world: World) -> None:
