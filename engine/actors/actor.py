@@ -325,7 +325,7 @@ class DestinationActor:
         context, recovery = self._context, self.recovery
         recovery.starts += 1
         snapshot = None if recovery.snapshot_doubted else beginning.snapshot
-        machine = context.make_machine(self.config, context.limits, now, context.jitter, snapshot)
+        machine = context.machine_of(self.config, snapshot, now)
         self.checkpoint.snapshot = snapshot
         if beginning.unsettled is not None:
             beginning.unsettled.tell(machine, self._mailbox.take_spills())

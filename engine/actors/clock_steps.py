@@ -1,4 +1,4 @@
-"""Steps of the wall clock, as the directory's actors follow them. Nothing here awaits."""
+"""Steps of the wall clock, as destinations with and without an actor follow them. Nothing here awaits."""
 
 from engine.actors.directory import Directory
 
@@ -7,10 +7,12 @@ SLEPT_OVER_S = 60.0
 
 
 def follow(directory: Directory, by_s: float, now: float) -> None:
-    """Let actors follow a step of the clock, which says `now` after it.
+    """Let destinations follow a step of the clock, which says `now` after it.
 
-    All of them together, at some microseconds each: an actor must not compare instants of two clocks.
+    All actors together, at some microseconds each: an actor must not compare instants of two clocks. A
+    destination without an actor follows when its next machine is made.
     """
+    directory.steps.add(by_s, now)
     for actor in directory.actors.values():
         actor.last_active += by_s
         actor.started_at += by_s

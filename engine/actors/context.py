@@ -12,11 +12,13 @@ from engine.actors.lifecycle import Departure
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
 from engine.actors.snapshots import Snapshots
+from engine.core.clock_history import ClockHistory
 from engine.core.commands import Commands, MemoryLimits
 from engine.core.destination import Destination
 from engine.core.health import Health, Hold, HoldReason
 from engine.core.machine import DestinationMachine
 from engine.core.records import Settlement
+from engine.core.snapshot import decode
 from engine.ports import BacklogMark, Sender, SnapshotWrite
 from engine.recording.outcome_queue import SettlementOwner
 from engine.runtime.timers import Timers
@@ -43,7 +45,7 @@ class Context:
 
     __slots__ = (
         "attempts", "awaited", "dispatcher", "gone", "jitter", "limits", "make_machine", "mark_after",
-        "memory", "now", "readers", "recorder", "retired", "sender", "snapshots", "timers",
+        "memory", "now", "readers", "recorder", "retired", "sender", "snapshots", "steps", "timers",
     )  # fmt: skip
 
     def __init__(
@@ -78,8 +80,20 @@ class Context:
         self.gone = gone
         self.retired = retired
         self.snapshots = Snapshots()
+        self.steps = ClockHistory()
         self.awaited = Awaited()
         self.mark_after = mark_after
+
+    def machine_of(
+        self, config: Destination, snapshot: bytes | None, now: float
+    ) -> DestinationMachine:
+        """Return a new machine of a snapshot. It follows the steps that the clock made since then."""
+        known = decode(snapshot) if self.steps else None
+        by_s = 0.0 if known is None else self.steps.since(known.taken_at)
+        machine = self.make_machine(config, self.limits, now - by_s, self.jitter, snapshot)
+        if by_s:
+            machine.clock_stepped(by_s, now)
+        return machine
 
     def health(
         self,
@@ -93,7 +107,7 @@ class Context:
         if machine is not None:
             health = machine.health(now)
         else:
-            machine = self.make_machine(config, self.limits, now, self.jitter, snapshot)
+            machine = self.machine_of(config, snapshot, now)
             health = structs.replace(machine.health(now), pending=pending, stored=pending)
         if health.hold is None and self.attempts.congested(config.workspace):
             return structs.replace(health, hold=Hold(HoldReason.STORE))

@@ -97,7 +97,7 @@ class Directory:
             sender=sender, recorder=recorder, dispatcher=self.dispatcher, readers=self.readers,
             attempts=self.attempts, memory=self.memory, gone=self._gone, retired=self._retired,
         )  # fmt: skip
-        self.snapshots = self._context.snapshots
+        self.snapshots, self.steps = self._context.snapshots, self._context.steps
         self.awaited = self._context.awaited
 
     # --- work arrives

@@ -5,6 +5,7 @@ import trio
 from trio.testing import MockClock
 
 from engine.actors.clock_steps import follow
+from engine.core.failing import FAILURES_TO_FAIL
 from engine.core.vocabulary import Ordering
 from tests.actors.fakes import OK, World, failure, running
 
@@ -46,3 +47,37 @@ async def test_a_small_step_back_wakes_no_sleeper(
         await trio.sleep(10)
         assert world.directory.sleeping() == [destination]
         assert world.directory.statistics().activations == 1
+
+
+PATIENCE_S = 50_000
+
+
+@pytest.mark.parametrize("where", ["in memory", "in the store"])
+async def test_a_step_ahead_disables_no_failing_sleeper_before_its_time(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    async with running() as world:
+        schedule = (1,) * FAILURES_TO_FAIL + (WAIT_S,) * 20
+        destination = world.destination(retry_schedule_s=schedule, disable_after_s=PATIENCE_S)
+        world.sender.behave = lambda sent: (0.01, failure())
+        world.accept(destination)
+        await trio.sleep(300)
+        assert world.directory.sleeping() == [destination]
+        health = world.directory.health(destination).health
+        assert health is not None
+        assert health.failing_since is not None
+        failed_s = world.clock.now() - health.failing_since
+        if where == "in the store":
+            world.directory.snapshots.take(destination)
+        began = trio.current_time() - failed_s
+        set_clock(world, 40_000_000.0, monkeypatch)
+        if where == "in memory":
+            health = world.directory.health(destination).health
+            assert health is not None
+            assert health.failing_since == pytest.approx(world.clock.now() - failed_s)
+        attempts = len(world.sender.sent)
+        await trio.sleep(began + PATIENCE_S - trio.current_time() - 1)
+        assert world.gone == []
+        assert len(world.sender.sent) > attempts + 1
+        await trio.sleep(WAIT_S * 1.2)
+        assert [each.id for each in world.gone] == [destination]

@@ -1,0 +1,45 @@
+"""The steps of the wall clock while this process ran, for snapshots that were taken before a step."""
+
+import math
+from typing import NamedTuple
+
+MOST_ERAS = 64  # between two steps each; past it the first two count as one
+
+
+class _Era(NamedTuple):
+    """What the clock said between two steps, and the sum of all steps before."""
+
+    first: float
+    last: float
+    stepped_s: float
+
+
+class ClockHistory:
+    """Owner of the steps. Instants are seconds since the epoch."""
+
+    def __init__(self) -> None:
+        self._eras: list[_Era] = []  # that are over
+        self._first = -math.inf  # of the present era
+        self._stepped_s = 0.0
+
+    def add(self, by_s: float, now: float) -> None:
+        """Note a step by `by_s` seconds, to `now`."""
+        self._eras.append(_Era(self._first, now - by_s, self._stepped_s))
+        self._first, self._stepped_s = now, self._stepped_s + by_s
+        if len(self._eras) > MOST_ERAS:
+            one, two = self._eras[:2]
+            both = _Era(one.first, max(one.last, two.last), min(one.stepped_s, two.stepped_s))
+            self._eras[:2] = [both]
+
+    def since(self, taken_at: float) -> float:
+        """Return by how many seconds in all the clock was set since it said `taken_at`.
+
+        After a step back the clock says some instants a second time. A snapshot then counts as the
+        younger of the two, so that no failure counts as longer than it lasted.
+        """
+        found = [each for each in self._eras if each.first <= taken_at <= each.last]
+        passed = [self._stepped_s - each.stepped_s for each in found]
+        return max(passed, default=0.0) if taken_at < self._first else max([0.0, *passed])
+
+    def __bool__(self) -> bool:
+        return bool(self._eras)

@@ -1,0 +1,48 @@
+"""The steps of the clock, as snapshots that were taken before them are told."""
+
+import random
+
+import pytest
+
+from engine.core.clock_history import MOST_ERAS, ClockHistory
+
+NOW = 1_800_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("taken_at", "by_s"),
+    [
+        (NOW - 100, 3600 - 60),  # before both steps
+        (NOW, 3600 - 60),
+        (NOW + 3600 + 1, 0),  # between the two, or after both: the clock said this instant twice
+        (NOW + 3600 + 100, 0),  # after both
+        (NOW + 100, 0),  # never, by this clock
+    ],
+)
+def test_a_snapshot_is_set_by_the_steps_since_it_was_taken(taken_at: float, by_s: float) -> None:
+    steps = ClockHistory()
+    assert not steps
+    steps.add(3600, NOW + 3600)
+    steps.add(-60, NOW + 3600 + 30 - 60)
+    assert steps
+    assert steps.since(taken_at) == by_s
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_snapshot_counts_as_older_than_it_is(seed: int) -> None:
+    """More steps than are told apart, ahead and back, by random amounts."""
+    chance = random.Random(seed)
+    steps = ClockHistory()
+    real, told_of_real = NOW, 0.0  # a clock that is right, and what the other one is ahead of it
+    taken: list[tuple[float, float]] = []
+    for _ in range(3 * MOST_ERAS):
+        real += chance.uniform(1, 1_000)
+        taken.append((real, real + told_of_real))
+        real += chance.uniform(0, 1_000)
+        by_s = chance.choice([-1, 1]) * chance.uniform(1, 10_000)
+        told_of_real += by_s
+        steps.add(by_s, real + told_of_real)
+    now = real + told_of_real
+    for at, told in taken:
+        age = now - (told + steps.since(told))
+        assert age <= real - at + 1e-3
