@@ -1,19 +1,23 @@
-"""A live channel finds the busiest destinations by a bounded number of looks each second."""
+"""Live channels: what listeners hear, how often, and what it costs to find it."""
 
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
+import orjson
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from api.live import BUSIEST, SLOW_S, Audience, Live, LiveChannel, Topic
+from api.live import BUSIEST, PART, SLOW_S, TICK_S, Audience, Live, LiveChannel, Topic
 from api.shapes import DestinationHealth
 from engine.actors.reports import DestinationReport
 from engine.core.destination import Destination
+from engine.core.records import Settlement
+from engine.core.vocabulary import DeliveryStatus
 from engine.recording.feed import Feed
+from tests.core.making import a_delivery
 
 LOOKED_AT = 1_000
 MANY = 5 * LOOKED_AT
@@ -116,6 +120,39 @@ async def test_ten_pages_cost_one_look_a_second_and_one_piece_each(
     assert trio.current_time() == 5 * SLOW_S
     assert sights.copied == 5 * 3
     assert all(each == pages[0] for each in pages)
+
+
+async def test_outcomes_come_in_four_messages_a_second_and_the_rest_is_counted(
+    autojump_clock: MockClock,
+) -> None:
+    feed, delivery = Feed(), a_delivery(1)
+    outcome = Settlement(delivery, DeliveryStatus.DELIVERED, None, 0)
+    audience = Audience(delivery.event.environment, None, None, None, reveals=True)
+    channel = LiveChannel(audience, feed, Counting(0))
+    channel.join(["deliveries"])
+    for _ in range(100):  # of a hundredth of a second each
+        feed.settled([outcome] * PART)
+        await trio.sleep(SLOW_S / 100)
+        await channel.tick()
+    told = [orjson.loads(text.split(b"data: ")[1]) for _, _, text in channel.messages]
+    assert len(told) <= SLOW_S / TICK_S
+    assert {len(each["items"]) for each in told} == {PART}
+    left = channel.window.look()
+    heard = sum(len(each["items"]) + each["omitted"] for each in told)
+    assert heard + len(left.outcomes) + left.omitted == 100 * PART
+
+
+async def test_a_stream_that_has_nothing_to_say_says_so_within_fifteen_seconds(
+    autojump_clock: MockClock,
+) -> None:
+    live, sights = Live(Feed()), Counting(0)
+    audience = Audience(1, None, None, None, reveals=True)
+    async with aclosing(live.follow("w", audience, sights, ["dlq"], lambda: False)) as pieces:
+        await anext(pieces)
+        for _ in range(3):
+            began = trio.current_time()
+            assert (await anext(pieces)).startswith(b":")
+            assert trio.current_time() - began <= 15
 
 
 async def test_the_end_of_the_server_ends_a_stream_that_waits(autojump_clock: MockClock) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 import pytest
 import trio
@@ -106,10 +107,15 @@ async def test_stream_prints_a_line_for_each_thing_that_is_told(
         await stream.until(lambda text: '"topic": "deliveries"' in text and "a.one" in text)
 
 
-async def test_top_shows_destinations_in_a_terminal_and_changes_one_by_a_key(
+async def test_top_shows_destinations_in_a_terminal_and_changes_one_by_keys(
     house: ServiceHouse, shell: Terminal, api: Caller, receiver: Receiver
 ) -> None:
-    made = await destination(api, receiver.url(), ["a.*"])
+    receiver.answer, receiver.header = lambda _: 429, b"Retry-After: 600"
+    delivery: dict[str, Any] = {"retrySchedule": [600]}
+    made = await destination(api, receiver.url(), ["a.*"], delivery=delivery)
+    await post(api, "a.one")
+    path = f"/destinations/{made}"
+    await house.until(api, f"{path}/health", lambda now: now["hold"] is not None)
     env = {
         **os.environ,
         **{name: value for name, value in shell.env.items() if value},
@@ -126,24 +132,37 @@ async def test_top_shows_destinations_in_a_terminal_and_changes_one_by_a_key(
         stderr=theirs,
     )
     os.close(theirs)
+    seen, shown = bytearray(), trio.Event()
+
+    async def look() -> None:
+        while True:
+            await trio.lowlevel.wait_readable(ours)
+            seen.extend(os.read(ours, 4_096))
+            if b"q quit" in seen:
+                shown.set()
+
     try:
         with trio.fail_after(HANGS_S):
-            seen = b""
-            while b"q quit" not in seen:
-                await trio.lowlevel.wait_readable(ours)
-                seen += os.read(ours, 4_096)
-            os.write(ours, b"+")
-            await house.until(
-                api, f"/destinations/{made}", lambda now: now["delivery"]["concurrency"] == 10
-            )
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(look)
+                await shown.wait()
+                os.write(ours, b"+")
+                await house.until(api, path, lambda now: now["delivery"]["concurrency"] == 10)
+                os.write(ours, b"r")
+                await house.until(api, f"{path}/health", lambda now: now["hold"] is None)
+                os.write(ours, b"hy")
+                await house.until(api, path, lambda now: now["status"] == "DISABLED")
+                os.write(ours, b"h")
+                await house.until(api, path, lambda now: now["status"] == "ACTIVE")
+                nursery.cancel_scope.cancel()
             os.write(ours, b"q")
             assert await process.wait() == 0
     finally:
         process.kill()
         os.close(ours)
-    text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b" ", seen).decode()
+    text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b" ", bytes(seen)).decode()
     assert "PENDING" in text
-    assert "IDLE" in text
+    assert "RETRY_AFTER" in text
 
 
 async def test_top_says_what_to_use_where_there_is_no_terminal(shell: Terminal) -> None:
