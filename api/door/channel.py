@@ -131,7 +131,7 @@ class Channel:
         if data is not None:
             self._ended()
         elif self._transport.pending:
-            self._watch()  # the TLS handshake itself has more to say than the socket takes
+            self._watch()  # TLS itself has more to say than the socket takes
 
     # --- the protocol's side
 

@@ -50,9 +50,25 @@ class ClientConnection(Passing):
 
     __slots__ = ()
 
-    def __init__(self, door: Door, transport: Transport, address: Address) -> None:
+    def __init__(
+        self, door: Door, transport: Transport, address: Address, due: float | None = None
+    ) -> None:
+        """`due`: until when the first head must have come, by trio's clock; `head_s` from now where it is
+        None."""
         super().__init__(door, transport, address)
-        self._within(self._limits.head_s)
+        self._within(self._limits.head_s if due is None else due - self._instant())
+
+    def begin(self, data: bytes | None) -> None:
+        """Take what came with the end of a handshake: b"" if the client has ended too."""
+        try:
+            if data:
+                self._arrived(data)
+            elif data is not None:
+                self._ended()
+            else:
+                self._watch()  # the handshake's last words can be more than the socket takes
+        except OSError:
+            self.close()
 
     @property
     def idle_until(self) -> float | None:
@@ -102,7 +118,7 @@ class ClientConnection(Passing):
 
     def _expired(self) -> None:
         state = self._state
-        if self._transport.pending or not self._transport.open:
+        if self._transport.pending:
             self.close()
         elif state is HEAD and self._buffer:
             self._refuse_connection(Refusal("request_timeout", "the head did not arrive in time"))

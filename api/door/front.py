@@ -17,6 +17,7 @@ from api.door.connection import ClientConnection
 from api.door.elsewhere import UNKNOWN, Elsewhere, Receive, Send
 from api.door.exchange import Exchange, Message
 from api.door.forwarded import Proxies
+from api.door.handshakes import Handshake, HandshakeStatistics, HandshakeTurns
 from api.door.http2 import Http2Connection
 from api.door.http2_frames import Turns
 from api.door.limits import LIMITS, Limits
@@ -45,6 +46,7 @@ class DoorStatistics:
     http2_connections: int
     passing: int  # requests that the application is answering, or is to answer
     places: PlacesStatistics  # of these in the application
+    handshakes: HandshakeStatistics  # of TLS
     body_bytes: int  # drawn by bodies
     untaken_bytes: int  # of answers that clients have not taken yet
     streams: int  # requests whose body or answer is streamed
@@ -104,6 +106,7 @@ class FrontDoor:
         self._over = trio.Event()
         self._ended = trio.Event()
         self._http2_turns = Turns()
+        self._handshakes = HandshakeTurns(reactor)
         self._passing = self._accepted = self._evicted = self._turned_away = 0
         self._answered: dict[int, int] = {}
 
@@ -127,6 +130,7 @@ class FrontDoor:
                     finally:  # before the nursery closes, or a request could come that nobody may serve
                         self.stop_accepting()
                         self._close_all()
+                        self._handshakes.close()
             finally:
                 self._nursery = None
                 if self.elsewhere is not None:
@@ -181,7 +185,7 @@ class FrontDoor:
         for listener in self._listeners:
             listener.close()
         for channel in list(self._channels):
-            if isinstance(channel, ClientConnection | Http2Connection):
+            if isinstance(channel, ClientConnection | Handshake | Http2Connection):
                 channel.wind_up()
         self._settle()
 
@@ -213,6 +217,7 @@ class FrontDoor:
             http2_connections=sum(isinstance(c, Http2Connection) for c in self._channels),
             passing=self._passing,
             places=self.places.statistics(),
+            handshakes=self._handshakes.statistics(),
             body_bytes=self.ingestion.bodies.drawn,
             untaken_bytes=self.untaken.drawn,
             streams=self.ingestion.bodies.streams.open,
@@ -232,21 +237,29 @@ class FrontDoor:
             self._evict()
             full = len(self._channels) >= self.limits.connections
         secure = self.certificate
-        transport: Transport = (
-            PlainTransport(sock) if secure is None else TlsTransport(sock, secure.context)
-        )
-        if not full:
-            self._channels.add(ClientConnection(self, transport, address))
-            return True
-        self._turned_away += 1
-        if secure is not None:  # its client could only be answered after a handshake
+        if full and secure is not None:  # its client could only be answered after a handshake
+            self._turned_away += 1
             sock.close()
             return True
-        connection = ClientConnection(self, transport, address)
+        if secure is not None:
+            transport = TlsTransport(sock, secure.context)
+            handshake = Handshake(self, transport, address, self._handshakes, self._serve_secured)
+            self._channels.add(handshake)
+            return True
+        connection = ClientConnection(self, PlainTransport(sock), address)
         self._channels.add(connection)
+        if not full:
+            return True
+        self._turned_away += 1
         self._turning_away.add(connection)
         connection.turn_away(_NO_PLACE)
         return len(self._turning_away) < self.limits.overflow
+
+    def _serve_secured(self, handshake: Handshake, data: bytes | None) -> None:
+        """Serve a client whose handshake is done. Its head must come within the handshake's time."""
+        connection = ClientConnection(self, handshake.hand_over(), handshake.address, handshake.due)
+        self._channels.add(connection)
+        connection.begin(data)
 
     def _evict(self) -> None:
         """Close the longest idle connections, those of strangers first. An eighth of the idle ones is

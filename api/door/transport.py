@@ -23,10 +23,6 @@ class Transport(Protocol):
     def pending(self) -> bool:
         """Whether the socket has not yet taken everything."""
 
-    @property
-    def open(self) -> bool:
-        """Whether anything can be written: under TLS only after the handshake."""
-
     def read(self) -> bytes | None:
         """Return the bytes that have arrived: b"" at the end, None if there are none now. Raises
         OSError."""
@@ -44,13 +40,12 @@ class Transport(Protocol):
 class PlainTransport:
     """A plain socket."""
 
-    __slots__ = ("_unsent", "alpn", "ended", "open", "pending", "sock")
+    __slots__ = ("_unsent", "alpn", "ended", "pending", "sock")
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self.alpn: str | None = None
         self.ended = False
-        self.open = True
         self.pending = False
         self._unsent = b""
 
@@ -88,19 +83,27 @@ class PlainTransport:
 
 
 class TlsTransport:
-    """A socket under TLS. Its handshake happens within `read`."""
+    """A socket under TLS. Its handshake happens within `read`, and holds memory from its first step."""
 
-    __slots__ = ("_incoming", "_outgoing", "_tls", "_wire", "alpn", "ended", "open", "sock")
+    __slots__ = (
+        "_context",
+        "_incoming",
+        "_outgoing",
+        "_tls",
+        "_wire",
+        "alpn",
+        "ended",
+        "open",
+        "sock",
+    )
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
         self.sock = sock
         self.alpn: str | None = None
         self.ended = False
-        self.open = False
+        self.open = False  # the handshake is done; nothing can be written before
         self._wire = PlainTransport(sock)
-        self._incoming = ssl.MemoryBIO()
-        self._outgoing = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._context: ssl.SSLContext | None = context  # until the first step
 
     @property
     def pending(self) -> bool:
@@ -112,6 +115,8 @@ class TlsTransport:
         data = self._wire.read()
         if data is None:
             return None
+        if self._context is not None:
+            self._begin(self._context)
         if data:
             self._incoming.write(data)
         else:
@@ -126,6 +131,12 @@ class TlsTransport:
             return None
         finally:
             self._emit()
+
+    def _begin(self, context: ssl.SSLContext) -> None:
+        self._context = None
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
 
     def _decrypt(self) -> bytes | None:
         pieces: list[bytes] = []
@@ -157,7 +168,7 @@ class TlsTransport:
             if self.open:
                 with contextlib.suppress(ssl.SSLError):  # the peer's close_notify is not waited for
                     self._tls.unwrap()
-            self._emit()
+                self._emit()
         _shut(self.sock)
 
 

@@ -175,6 +175,13 @@ METRICS: Sequence[Metric] = (
         door_of(lambda each: each.turned_away + each.evicted),
     ),
     Metric(
+        "angarium_http_handshakes_waiting",
+        "gauge",
+        "Clients whose TLS handshake has not begun. Networks of clients take turns.",
+        (),
+        door_of(lambda each: each.handshakes.waiting),
+    ),
+    Metric(
         "angarium_http_requests_under_way",
         "gauge",
         "Requests that the application answers, or that wait for it. Ingestion is not among them.",

@@ -1,0 +1,169 @@
+"""The turns of TLS handshakes at the door: one step at a time, the networks of clients in turn.
+
+A full handshake takes about a millisecond of the loop, before anybody is known. However many clients of
+one network begin handshakes, a client of another network waits for one step of theirs. Nothing here
+awaits.
+"""
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from api.door.channel import Address, Channel, Owner
+from api.door.places import account_of
+from api.door.transport import TlsTransport
+from engine.runtime.fair_queue import FairWaiters
+from engine.runtime.reactor import NEWCOMER, WRITE, Reactor, Registration
+from engine.runtime.tally import Tally
+
+# Handshakes that have begun and wait for their client hold some 50 KB each. A network can hold as many
+# as it leaves to others, so half of them alone: at a way of 100 ms that is 1,280 handshakes a second, and
+# the loop makes fewer.
+AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class HandshakeStatistics:
+    """The present numbers."""
+
+    begun: int
+    waiting: int  # clients whose handshake has not begun
+
+
+class HandshakeTurns:
+    """Owner of the turns. It is ready in the reactor, as one of many newcomers, while a client waits."""
+
+    def __init__(self, reactor: Reactor, at_once: int = AT_ONCE) -> None:
+        self._reactor = reactor
+        self._at_once = at_once
+        self._held = Tally()  # begun handshakes, by network
+        self._new: FairWaiters[str, Handshake] = FairWaiters()
+        self._begun: FairWaiters[str, Handshake] = FairWaiters()
+        # Two ends of which one can always be written to: its readiness is the turn.
+        self._bell: tuple[socket.socket, socket.socket] | None = None
+        self._rung: Registration | None = None
+
+    def wait(self, handshake: "Handshake") -> None:
+        """Give a handshake a turn: its client has sent something."""
+        waiting = self._begun if handshake.begun else self._new
+        waiting.add(handshake.account, handshake)
+        self._ring()
+
+    def leave(self, handshake: "Handshake") -> None:
+        """Forget a handshake that is over: done, failed or given up."""
+        if handshake.begun:
+            handshake.begun = False
+            self._begun.leave(handshake.account, handshake)
+            self._held.remove(handshake.account)
+            if self._new:
+                self._ring()
+        else:
+            self._new.leave(handshake.account, handshake)
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Go on with one handshake and begin one, each of the network whose turn it is."""
+        going_on = self._begun.take()
+        beginning = self._new.take(self._may) if self._held.total < self._at_once else None
+        if beginning is not None:
+            self._held.add(beginning[0])
+            beginning[1].begun = True
+        if going_on is None and beginning is None:
+            self._rest()  # the next one that comes, or leaves room, rings again
+        for found in (going_on, beginning):
+            if found is not None:
+                found[1].proceed()
+
+    def abort(self, error: BaseException | None) -> None:
+        """Do nothing: a fault of one handshake must not end the others' turns."""
+
+    def close(self) -> None:
+        """Release the sockets. Nobody may wait any more."""
+        self._rest()
+        for end in self._bell or ():
+            end.close()
+        self._bell = None
+
+    def statistics(self) -> HandshakeStatistics:
+        """Return the present numbers."""
+        return HandshakeStatistics(self._held.total, self._new.count)
+
+    def _may(self, account: str) -> bool:
+        return self._held.of(account) < self._at_once - self._held.total
+
+    def _ring(self) -> None:
+        if self._rung is None:
+            bell = self._bell = self._bell or socket.socketpair()
+            self._rung = self._reactor.register(bell[0], self, WRITE, priority=NEWCOMER)
+
+    def _rest(self) -> None:
+        rung, self._rung = self._rung, None
+        if rung is not None:
+            self._reactor.unregister(rung)
+
+
+class Handshake(Channel):
+    """A client's connection until its handshake is done. What its client sends is read in its turn."""
+
+    __slots__ = ("_done", "_handshakes", "_secure", "account", "begun")
+
+    def __init__(
+        self,
+        owner: Owner,
+        transport: TlsTransport,
+        address: Address,
+        handshakes: HandshakeTurns,
+        done: "Callable[[Handshake, bytes | None], None]",
+    ) -> None:
+        """`done` is called once, with what the client has sent already, if anything."""
+        super().__init__(owner, transport, address)
+        self.account = account_of(None, address[0])
+        self.begun = False
+        self._secure = transport
+        self._handshakes = handshakes
+        self._done = done
+        self._within(self._limits.head_s)
+
+    @property
+    def due(self) -> float:
+        """Until when a whole head must have come, by trio's clock."""
+        return self._due
+
+    @property
+    def idle_until(self) -> float | None:
+        """Its deadline: a handshake can be given up for another client at any time."""
+        return self._due
+
+    def wind_up(self) -> None:
+        """Stop: no request is under way."""
+        self.close()
+
+    def proceed(self) -> None:
+        """Take a step with what has come."""
+        try:
+            data = self._secure.read()
+            if self._secure.open:
+                self._handshakes.leave(self)
+                self._done(self, data)
+            elif not self.closed:
+                self._read_on(True)
+        except OSError:
+            self.close()
+        except Exception:
+            self.close()  # a fault of ours leaves no handshake behind that nobody goes on with
+            raise
+
+    # --- events of the channel
+
+    def _serve_read(self) -> None:
+        self._reading = False  # the bytes stay with the kernel until its turn
+        self._watch()
+        self._handshakes.wait(self)
+
+    def _flushed(self) -> None:
+        """What it had to say has left; the client speaks next."""
+
+    def _expired(self) -> None:
+        self.close()
+
+    def _lost(self) -> None:
+        self._handshakes.leave(self)
