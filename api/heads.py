@@ -5,7 +5,6 @@ is the application's own. Nothing here awaits.
 """
 
 from collections.abc import Sequence
-from urllib.parse import unquote
 
 from msgspec import Struct
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
@@ -15,6 +14,7 @@ from api.admission import AdmissionRefusal, Allowance
 from api.answers import headers_of, no_such_path, not_allowed, refused
 from api.call import Answer
 from api.entry import Entry, Fields, enter
+from api.escapes import unescaped
 from api.queries import parameters, read_query
 from api.routes import Route, allowed_by_rule, allowed_of_server
 from api.services import Services
@@ -60,7 +60,7 @@ class Heads:
         if page is not None:
             return self._told(page, request_id)
         try:
-            found = self._find(asked, unquote(path.decode("ascii")), request_id)
+            found = self._find(asked, unescaped(path).decode("utf-8", "replace"), request_id)
             if not isinstance(found, Route):
                 return None if found is None else self._told(found, request_id)
             entry = enter(self._services, found, query, fields)

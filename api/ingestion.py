@@ -5,7 +5,6 @@ headers and body are equal byte for byte. Nothing here awaits.
 """
 
 from collections.abc import Mapping
-from urllib.parse import unquote_plus
 
 from msgspec import Struct
 
@@ -27,6 +26,7 @@ from api.envelope import (
     too_large,
     wrong_type,
 )
+from api.escapes import unescaped
 from api.queries import MAX_PARAMETERS
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.model.errors import Refusal
@@ -238,11 +238,7 @@ def _named(query: bytes, fields: Fields) -> list[str]:
 
 
 def _plain(text: bytes) -> str:
-    return (
-        unquote_plus(text.decode("latin-1"))
-        if b"%" in text or b"+" in text
-        else text.decode("latin-1")
-    )
+    return unescaped(text.replace(b"+", b" ")).decode("utf-8", "replace")
 
 
 def _check_environment(admission: Admission, named: list[str]) -> None:

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable
 from enum import Enum
 from typing import Annotated, Any, ClassVar, TypeVar
-from urllib.parse import unquote_to_bytes
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from api.escapes import unescaped
 from engine.core.vocabulary import (
     DeliveryKind,
     DeliveryOrigin,
@@ -238,6 +238,6 @@ def all_of(values: Iterable[Given] | None) -> tuple[Given, ...] | None:
 
 def _text(part: bytes) -> str:
     try:
-        return unquote_to_bytes(part.replace(b"+", b" ")).decode()
+        return unescaped(part.replace(b"+", b" ")).decode()
     except UnicodeDecodeError:
         raise Refusal("invalid_request", "the query string is not UTF-8") from None

@@ -2,13 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import unquote
 
 import trio
 
 from api.door.channel import Address
 from api.door.exchange import Message
 from api.door.framing import Head
+from api.escapes import unescaped
 
 App = Callable[[Any, Any, Any], Awaitable[None]]
 LIFESPAN_S = 10.0  # for the application's own start and end, which do next to nothing
@@ -24,7 +24,7 @@ def scope_of(
         "http_version": f"1.{head.minor}",
         "method": head.method.decode("ascii"),
         "scheme": "https" if secure else "http",
-        "path": unquote(head.path.decode("ascii")),
+        "path": unescaped(head.path).decode("utf-8", "replace"),
         "raw_path": head.path,
         "query_string": head.query,
         "root_path": "",

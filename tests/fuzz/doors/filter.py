@@ -84,4 +84,5 @@ DOOR = Door(
         b"9223372036854775808", b"-", b"!", b"u", b"null", b"true", b".matches(", b"(?i)", b"[[:alpha:]]",
         b"{1,9}", b"\xd9\xa3", b"string(", b"int(", b"double(", b"//", b"\n",
     ),
+    largest=SOURCE_BYTES,
 )  # fmt: skip

@@ -87,4 +87,5 @@ DOOR = Door(
         b"1e999", b"-0", b'"multipleOf":', b'"enum":[', b'"const":', b'"type":"', b'"minLength":',
         b"null", b'"idn-hostname"', b'"regex"', b'"uri"', b'"$schema":', b"%25", b"\\ud800",
     ),
+    largest=BYTES,
 )  # fmt: skip
