@@ -7,11 +7,16 @@ rounds, and the machine's part of it. That part is the effect of a neighbour at 
 processors from the healthy tenant's load generator, receiver and server.
 """
 
+import json
+import os
 import statistics
+import sys
 import threading
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from types import TracebackType
+from typing import Any, NamedTuple
 
 from bench.checks import Broken, require
 from bench.neighbours import Neighbour, Yard, named
@@ -26,16 +31,25 @@ BAR = 1.5  # times its own p99 alone that the healthy one's may be, from request
 DESTINATIONS = 10
 CONNECTIONS = 64  # so many that none of its events waits for another's answer
 SAMPLE_S = 0.2  # between two looks at memory and descriptors
+STEP_MS = 20.0  # of the loop: what no step may take; the server's log names longer ones
+WARM = 400  # events of a server that has just started
 
 
 class Neighbourhood(Service):
     """A server whose names hang below `hangs.test`, and which trusts an authority of the bench."""
 
-    def __init__(self, like: "Neighbourhood | None" = None) -> None:
-        """`like`: another such server, whose authority is trusted, and which outlives this one."""
+    def __init__(self, like: "Neighbourhood | None" = None, *, secure: bool = False) -> None:
+        """`like`: another such server, whose authority is trusted, and which outlives this one. `secure`:
+        it speaks TLS."""
         self.papers: Papers = Papers() if like is None else like.papers
         self._lent = like is not None
-        super().__init__(settings={"SSL_CERT_FILE": self.papers.authority}, program="bench.served")
+        os.environ["SSL_CERT_FILE"] = self.papers.authority  # for all programs of the bench
+        settings = {"ANGARIUM_LOOP_STEP": str(STEP_MS / 1000)}
+        if secure:
+            settings["ANGARIUM_TLS_CERT"] = settings["ANGARIUM_TLS_KEY"] = self.papers.key
+        super().__init__(settings=settings, program="bench.served")
+        if secure:
+            self.url = self.url.replace("http", "https", 1)
 
     def __exit__(
         self,
@@ -46,6 +60,7 @@ class Neighbourhood(Service):
         """End the server and forget the certificates."""
         super().__exit__(kind, error, trace)
         if not self._lent:
+            del os.environ["SSL_CERT_FILE"]
             self.papers.cleanup()
 
 
@@ -83,9 +98,15 @@ class Healthy:
                 f"{receiver.url}/healthy/{number}", [f"healthy.{number}"], concurrency=16
             )
 
+    def warm(self) -> None:
+        """Post some events to a server that has just started."""
+        self._post(min(WARM, self._rate * self._seconds))
+
     def round(self) -> Figures:
         """Post at its pace for its seconds; return latencies and throughput, from request to receiver."""
-        count = self._rate * self._seconds
+        return self._post(self._rate * self._seconds)
+
+    def _post(self, count: int) -> Figures:
         self._receiver.reset()
         sent = load(
             self._service,
@@ -101,6 +122,7 @@ class Healthy:
         require(sent["accepted"] == count, f"accepted {sent['accepted']} of {count}: {sent}")
         require(stats["unique"] == count, f"received {stats['unique']} of {count}")
         return {
+            "connect": sent["connectMs"],
             "accept p50": sent["ackP50Ms"],
             "accept p99": sent["ackP99Ms"],
             "end to end p50": stats["p50Ms"],
@@ -124,46 +146,86 @@ def isolation(
     full size. `held`: whether the bar applies to the ratios. For that, further rounds have the neighbour
     at another server, and the bar applies to the rest of the ratio.
 
-    If a promise breaks beside a neighbour, it is reported, and the next neighbour follows. All of them
-    take half an hour."""
+    If a promise breaks beside a neighbour, it is reported, and the next neighbour follows. What was found
+    beside each is told at once."""
     assert isinstance(service, Neighbourhood)
     chosen = named(worst)
-    healthy = Healthy(service, receiver, rate, seconds)
-    healthy.round()  # warm
-    figures: Figures = {}
-    ratios: dict[str, float] = {}
-    broken: dict[str, Broken] = {}
+    found = Found()
     with ExitStack() as stack:
         ports = stack.enter_context(serving("bench.hostile_receiver", service.papers.key))
-        servers = [service]
-        if held:
-            servers.append(stack.enter_context(Neighbourhood(service)))
-        for neighbour in chosen:
-            yards = [
-                Yard(each, each.workspace(neighbour.name), ports, seconds, percent)
-                for each in servers
-            ]
-            try:
-                found = _measured(neighbour, yards, healthy, rounds)
-            except Broken as verdict:
-                broken[neighbour.name] = verdict
+        for secure in (False, True):
+            group = [each for each in chosen if each.secure is secure]
+            if not group:
                 continue
-            figures |= {f"{neighbour.name}: {name}": value for name, value in found.items()}
-            ratios[neighbour.name] = found["end to end p99 ratio"] / found["of which the machine's"]
-    if ratios:
-        figures["worstRatio"] = round(max(ratios.values()), 2)
-    if held and (over := {name: round(each, 2) for name, each in ratios.items() if each > BAR}):
-        figures["over the bar"] = ", ".join(f"{name} {each}" for name, each in over.items())
-    measurement = told(figures)
-    if broken:
-        measurement.verdict = "broken"
-        measurement.reason = "; ".join(f"beside {name} {said}" for name, said in broken.items())
-    return measurement
+            servers = [service]
+            if secure:
+                servers = [stack.enter_context(Neighbourhood(service, secure=True))]
+            if held:
+                servers.append(stack.enter_context(Neighbourhood(service, secure=secure)))
+            healthy = Healthy(servers[0], receiver, rate, seconds)
+            for neighbour in group:
+                began = time.monotonic()
+                _fresh(servers[0], healthy)
+                yards = [
+                    Yard(each, each.workspace(neighbour.name), ports, seconds, percent)
+                    for each in servers
+                ]
+                try:
+                    found.add(neighbour.name, _measured(neighbour, yards, healthy, rounds))
+                except Broken as verdict:
+                    found.broken[neighbour.name] = str(verdict)
+                found.tell(neighbour.name, time.monotonic() - began)
+    return found.measurement(held=bool(held))
+
+
+class Found:
+    """The figures beside each neighbour."""
+
+    def __init__(self) -> None:
+        self.broken: dict[str, str] = {}
+        self._figures: Figures = {}
+        self._ratios: dict[str, float] = {}
+        self._steps: dict[str, Steps] = {}
+
+    def add(self, name: str, measured: "Measured") -> None:
+        """Keep what was measured beside a neighbour."""
+        self._figures |= {f"{name}: {each}": value for each, value in measured.figures.items()}
+        self._ratios[name] = measured.ratio / measured.machines
+        self._steps[name] = measured.steps
+
+    def tell(self, name: str, took_s: float) -> None:
+        """Print a line of a neighbour: a whole run takes half an hour."""
+        said = self.broken.get(name) or f"{self._ratios[name]:.2f} x, {self._steps[name].told()}"
+        sys.stdout.write(f"{name} ({took_s:.0f} s): {said}\n")
+        sys.stdout.flush()
+
+    def measurement(self, *, held: bool) -> Measurement:
+        """Return the measurement. `held`: whether the bar applies."""
+        figures, ratios = self._figures, self._ratios
+        if ratios:
+            figures["worstRatio"] = round(max(ratios.values()), 2)
+            figures["longestStepMs"] = max(each.longest_ms for each in self._steps.values())
+            figures["mostStepCpuMs"] = max(each.most_cpu_ms for each in self._steps.values())
+        if held and (over := {name: each for name, each in ratios.items() if each > BAR}):
+            figures["over the bar"] = ", ".join(f"{name} {each:.2f}" for name, each in over.items())
+        measurement = told(figures)
+        if self.broken:
+            measurement.verdict = "broken"
+            said = (f"beside {name} {said}" for name, said in self.broken.items())
+            measurement.reason = "; ".join(said)
+        return measurement
+
+
+def _fresh(service: Service, healthy: Healthy) -> None:
+    """Start a server again: its longest step and its memory are then those of one neighbour."""
+    service.stop()
+    service.start()
+    healthy.warm()
 
 
 def _measured(
     neighbour: Neighbour, yards: Sequence[Yard], healthy: Healthy, rounds: int
-) -> Figures:
+) -> "Measured":
     """Measure alone, beside one neighbour, and with it at another server if there is one, in turns."""
     for yard in yards:
         neighbour.prepare(yard)
@@ -182,6 +244,7 @@ def _measured(
     finally:
         watch.end()
     figures: Figures = {"about": neighbour.about}
+    ratio = machines = 1.0
     for name in alone[0]:
         one, beside, *elsewhere = (
             statistics.median(each[name] for each in runs) for runs in (alone, *with_it)
@@ -190,22 +253,50 @@ def _measured(
         there = f", {elsewhere[0]:.2f} with it at another server" if elsewhere else ""
         figures[name] = f"{one:.2f}{unit} alone, {beside:.2f} beside{there}, {beside / one:.2f} x"
         if name == "end to end p99":
-            figures["end to end p99 ratio"] = round(beside / one, 2)
-            figures["of which the machine's"] = round(max([one, *elsewhere]) / one, 2)
+            ratio, machines = beside / one, max([one, *elsewhere]) / one
+            figures["end to end p99 ratio"] = round(ratio, 2)
+            figures["of which the machine's"] = round(machines, 2)
     figures["rssMb"] = f"{before:.0f}, at most {watch.rss_mb:.0f}"
     figures["descriptors"] = f"at most {watch.descriptors}"
-    figures["loop"] = _loop(yards[0].service)
-    return figures
+    steps = Steps(yards[0].service)
+    figures["loop"] = steps.told()
+    return Measured(figures, ratio, machines, steps)
 
 
-def _loop(service: Service) -> str:
-    """Return how long a step of the server's loop was at most, since its start."""
-    path = f"{service.url}/observability/throughput?environment=DEVELOPMENT"
-    known = call("GET", path, key=service.key)["loop"]
-    return (
-        f"longest step {known['longestStepMs']:.1f} ms, {known['longSteps']} over "
-        f"{known['limitMs']:.0f} ms, most CPU of a step {known['mostStepCpuMs']:.1f} ms"
-    )
+class Steps:
+    """The longest steps of a server's loop since its start, and what they did."""
+
+    def __init__(self, service: Service) -> None:
+        path = f"{service.url}/observability/throughput?environment=DEVELOPMENT"
+        known = call("GET", path, key=service.key)["loop"]
+        self.count: int = known["longSteps"]
+        self.longest_ms: float = known["longestStepMs"]
+        self.most_cpu_ms: float = known["mostStepCpuMs"]
+        self._named = _named_since_start(service)
+
+    def told(self) -> str:
+        """Return a line of them."""
+        named = max(self._named, key=lambda each: float(each["step_ms"]), default=None)
+        doing = "" if named is None else f" ({named['doing'] or named['task']})"
+        return (
+            f"longest step {self.longest_ms:.1f} ms{doing}, {self.count} over {STEP_MS:.0f} ms, "
+            f"most CPU of a step {self.most_cpu_ms:.1f} ms"
+        )
+
+
+class Measured(NamedTuple):
+    """What was measured beside one neighbour."""
+
+    figures: Figures
+    ratio: float  # of the healthy tenant's p99 end to end to that alone
+    machines: float  # its part that the machine causes
+    steps: Steps
+
+
+def _named_since_start(service: Service) -> list[dict[str, Any]]:
+    """Return the long steps that the log names, one a second at most."""
+    lines = service.log_file.read_bytes()[service.log_start :].splitlines()
+    return [json.loads(each) for each in lines if b"loop.step_held" in each]
 
 
 def _round(neighbour: Neighbour, yard: Yard, healthy: Healthy) -> Figures:

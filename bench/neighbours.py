@@ -8,6 +8,7 @@ follow.
 import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from bench.transforms import HOSTILE, script
 
 ROUND_SPARE_S = 30  # a generator's plan is longer than the round, and is cut off at its end
 TIMEOUT_MS = 10_000  # of attempts that hang; longer ones would still be there in the rounds alone
+NAMES_AT_ONCE = 32  # requests of a workspace that wait for a name
 LIST_FILTERS = (
     "", "?status=FAILED", "?status=RETRYING", "?status=DELIVERED", "?isReplay=true", "?priority=HIGH",
     "?errorCategory=TIMEOUT", "?dlqStatus=IN_DLQ", "?kind=FILE", "?originKind=REPLAY", "?limit=100",
@@ -127,6 +129,7 @@ class Neighbour:
     begin: Callable[[Yard], None]
     refill: Callable[[Yard], None] = lambda _yard: None
     switched: bool = True  # whether its destinations are disabled outside its rounds
+    secure: bool = False  # whether the server is one that speaks TLS
 
 
 def _many(path: str, port: str = "port", **delivery: object) -> Callable[[Yard], None]:
@@ -148,8 +151,14 @@ def _handshakes(yard: Yard) -> None:
 
 
 def _names(yard: Yard) -> None:
-    for number in range(yard.of(1_000)):
+    """Make all destinations at once: each waits for a second for what its name leads to."""
+
+    def make(number: int) -> None:
         yard.destination(f"http://{number}.hangs.test/hook", f"hostile.{number}")
+
+    with ThreadPoolExecutor(NAMES_AT_ONCE) as pool:
+        for _ in pool.map(make, range(yard.of(1_000))):
+            pass
 
 
 def _backlog(yard: Yard) -> None:
@@ -336,6 +345,14 @@ NEIGHBOURS = {
             _ignore,
             lambda yard: yard.annoy("anonymous", connections=yard.of(1_000)),
             switched=False,
+        ),
+        Neighbour(
+            "hellos",
+            "500 connections of another address that begin TLS handshakes, again and again",
+            _ignore,
+            lambda yard: yard.annoy("hellos", connections=yard.of(500)),
+            switched=False,
+            secure=True,
         ),
         Neighbour(
             "ingest-key",

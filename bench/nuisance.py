@@ -9,11 +9,13 @@ import os
 import selectors
 import signal
 import socket
+import ssl
 import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -27,6 +29,8 @@ PAYLOAD = "x" * 950
 ITEMS = 400  # of an event that is dear to judge
 EVENT_BYTES = 256 * 1024  # the most that an event may have
 SEGMENTS = 60  # of an event type and of a pattern, each of one letter
+# An address of the same machine that nobody else uses, for what is shared by address.
+OTHER_ADDRESS = "127.0.0.2"
 # What somebody without a credential asks for: a page, what is not there, a wrong method, wrong keys.
 ANONYMOUS = (
     "GET /nope", "GET /docs", "POST /docs", "GET /events", "GET /destinations\r\nAuthorization: Bearer x",
@@ -40,7 +44,7 @@ class Plan:
 
     url: str
     key: str
-    kind: str  # or `anonymous`, which needs no key
+    kind: str  # or `anonymous` or `hellos`, which need no key
     connections: int = 8
     paths: list[str] = field(default_factory=list)  # of lists
     destination: str = ""  # of rules
@@ -153,19 +157,39 @@ def browse(caller: Caller) -> None:
         caller.ask("POST", f"/destinations/{plan.destination}/test")
 
 
-def herd(plan: Plan) -> None:
+def anonymous(plan: Plan) -> None:
     """Keep many connections asking without a credential, each again after its answer."""
+    requests = [f"{each}\r\nHost: x\r\n" for each in ANONYMOUS]
+    herd(plan, [f"{each}\r\n".replace("\r\n", " HTTP/1.1\r\n", 1).encode() for each in requests])
+
+
+def hellos(plan: Plan) -> None:
+    """Begin a TLS handshake over many connections, and another one for each that was answered."""
+    said = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), said, server_hostname="x")
+    with suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    herd(plan, [said.read()], (OTHER_ADDRESS, 0), once=True)
+
+
+def herd(
+    plan: Plan,
+    requests: Sequence[bytes],
+    source: tuple[str, int] | None = None,
+    *,
+    once: bool = False,
+) -> None:
+    """Keep many connections asking, from an address if one is given. `once`: a connection is replaced
+    after its answer; else it asks again."""
     parts = urlsplit(plan.url)
     address = (parts.hostname or "", parts.port or 80)
     watched = selectors.DefaultSelector()
-    requests = [f"{each}\r\nHost: x\r\n" for each in ANONYMOUS]
-    requests = [each.replace("\r\n", " HTTP/1.1\r\n", 1) + "\r\n" for each in requests]
 
     def call(number: int) -> None:
         try:
-            sock = socket.create_connection(address, timeout=5)
+            sock = socket.create_connection(address, timeout=5, source_address=source)
             sock.setblocking(False)
-            sock.send(requests[number % len(requests)].encode())
+            sock.send(requests[number % len(requests)])
         except OSError:
             return
         watched.register(sock, selectors.EVENT_READ, number)
@@ -180,9 +204,10 @@ def herd(plan: Plan) -> None:
                 data = sock.recv(65_536)
                 if data.startswith(b"HTTP/1.1 "):
                     Caller.answers[int(data[9:12])] += 1
-                    sock.send(requests[number % len(requests)].encode())
-                if data:
+                    sock.send(requests[number % len(requests)])
+                if data and not once:
                     continue
+                Caller.answers[0] += once and bool(data)
             except OSError:
                 pass
             watched.unregister(sock)
@@ -202,6 +227,7 @@ def upload_slowly(caller: Caller) -> None:
             time.sleep(SLOW_BYTE_S)
 
 
+HERDS: dict[str, Callable[[Plan], None]] = {"anonymous": anonymous, "hellos": hellos}
 KINDS: dict[str, Callable[[Caller], None]] = {
     "lists": lists,
     "churn": churn,
@@ -216,8 +242,8 @@ KINDS: dict[str, Callable[[Caller], None]] = {
 def main(plan: Plan) -> None:
     """Run until SIGTERM."""
     os.nice(10)  # where it is in fact another machine's work
-    if plan.kind == "anonymous":
-        threading.Thread(target=herd, args=(plan,), daemon=True).start()
+    if plan.kind in HERDS:
+        threading.Thread(target=HERDS[plan.kind], args=(plan,), daemon=True).start()
     else:
         for number in range(plan.connections):
             Caller(plan, number).start()

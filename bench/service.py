@@ -162,6 +162,7 @@ class Service:
         self.key = ""
         self.settings = dict(settings or {})
         self.process: subprocess.Popen[bytes] | None = None
+        self.log_start = 0  # of the log file: what the present process has said begins there
 
     def __enter__(self) -> Self:
         self.start()
@@ -209,6 +210,7 @@ class Service:
             **self.settings,
         }
         with self.log_file.open("ab") as log:
+            self.log_start = log.tell()
             self.process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", self.program, "serve"),

@@ -54,8 +54,8 @@ class Connection:
         self._sock = sock
         self._sock.setblocking(False)
         self._parser = httptools.HttpResponseParser(self)
-        self._generator.connections[self._sock.fileno()] = self
-        self._generator.poll.register(self._sock.fileno(), select.EPOLLIN)
+        generator.connections[self._sock.fileno()] = self
+        generator.poll.register(self._sock.fileno(), select.EPOLLIN)
 
     def _secured(self, sock: socket.socket, trust: ssl.SSLContext) -> ssl.SSLSocket:
         try:

@@ -35,6 +35,7 @@ class Generator:
         self.address = (parts.hostname, parts.port or (443 if secure else 80))
         self.trust = trusting(plan.cacert) if secure else None
         self.tls = ""  # what was agreed on with the server
+        self._connecting_s = 0.0  # of all connections together
         path = parts.path.rstrip("/") + ("/events/batch" if plan.batch > 1 else "/events")
         host = parts.netloc.rpartition("@")[2]
         self._heads = [
@@ -63,8 +64,10 @@ class Generator:
         """Post everything; return the results as JSON-ready values."""
         for number in range(self.plan.connections):
             connection = Connection(self, number * LANE_SPAN + self.plan.first)
+            connecting = time.perf_counter()
             with suppress(OSError):  # the server is not there yet: posting says so
                 connection.connect()
+            self._connecting_s += time.perf_counter() - connecting
             self._idle.append(connection)
         cpu = time.process_time()
         began, start = time.time(), time.perf_counter()
@@ -141,6 +144,7 @@ class Generator:
             "wallS": round(wall, 3),
             "generatorCpuS": round(time.process_time(), 2),
             "tls": self.tls,
+            "connectMs": round(self._connecting_s / plan.connections * 1000, 3),
         }
         if plan.steps:
             report["steps"] = [
