@@ -1,8 +1,17 @@
 """Budgets of the first view: scripts, bytes and requests. test_portal.py holds the portal to them."""
 
 import pytest
+from playwright.sync_api import Route
 
-from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, first_views
+from tests.browser.first_view import (
+    BYTES,
+    CONSOLE,
+    REQUESTS,
+    SCRIPTS,
+    WATCH,
+    first_view,
+    first_views,
+)
 from tests.browser.town import Town
 from tests.browser.window import Window
 
@@ -15,6 +24,31 @@ def test_the_first_view_keeps_its_budgets(browser: Window, town: Town, locale: s
         assert len(view.scripts) <= SCRIPTS, view.scripts
         assert len(view.requests) <= REQUESTS, view.requests
         assert view.bytes <= BYTES
+        window.search()
+
+
+def test_a_pointer_on_a_link_loads_nothing_ahead_of_the_first_view(
+    browser: Window, town: Town
+) -> None:
+    held: list[Route] = []
+    rows, ahead = "**/destinations/summaries?**", "**/pages/events.js"
+    with browser.another(town.house.url) as window:
+        window.sign_in(town.house.key)
+        page = window.page
+        page.add_init_script(WATCH)
+        page.get_by_role("link", name="Events").hover()  # where it rests
+        page.route(rows, lambda route: held.append(route))
+        page.goto(window.url + CONSOLE)
+        for name in ("Destinations", "Events"):
+            page.get_by_role("link", name=name, exact=True).first.hover()
+        window.until(lambda: held, "the rows are asked for")
+        held[0].continue_()
+        view = first_view(page.main_frame)
+        assert len(view.scripts) <= SCRIPTS, view.scripts
+        window.settled()
+        page.get_by_role("link", name="Destinations", exact=True).first.hover()
+        with page.expect_request(ahead):
+            page.get_by_role("link", name="Events").hover()
         window.search()
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from unittest import mock
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.patience import HANGS_S
+from tests.process.house import until
 
 WIDE = (1440, 900)
 NARROW = (390, 844)
@@ -96,6 +97,10 @@ class Window:
         self.page.locator("input[type=password]").fill(key)
         self.page.keyboard.press("Enter")
         self.page.wait_for_selector("main h1")
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        """Wait for what a handler of the page's events notes. Handlers run while the page is asked."""
+        until(lambda: self.page.evaluate("true") and condition(), what)
 
     def shoot(self, name: str) -> None:
         """Keep a screenshot, where ANGARIUM_SCREENSHOTS names a folder."""

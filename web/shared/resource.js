@@ -33,6 +33,12 @@ function Unloaded() {
     <div><button type="button" class="button" onClick=${() => location.reload()}>${t("Load again")}</button></div></div>`;
 }
 
+let asked = 0; // by pages, since the application began
+let answered = 0;
+
+/** Return true once a page has what it asked for: then there is time to load what may be needed next. */
+export const loaded = () => asked > 0 && answered === asked;
+
 /**
  * @template T
  * @typedef {{data: T | null, error: import("./api.js").ApiError | null, stale: boolean, at: number | null,
@@ -59,7 +65,8 @@ export function useResource(load, key, keeps = false) {
       before.current = key;
       setState((/** @type {any} */ old) => ({ ...old, ...(keeps ? { stale: true } : { data: null }) }));
     }
-    loader.current(abort.signal).then(
+    asked++;
+    const answer = loader.current(abort.signal).then(
       (data) => {
         if (!abort.signal.aborted) setState({ data, error: null, stale: false, at: Date.now() });
       },
@@ -73,6 +80,9 @@ export function useResource(load, key, keeps = false) {
         if (error.retryAfterS) timer = window.setTimeout(() => setRound((n) => n + 1), error.retryAfterS * 1000);
       },
     );
+    answer.finally(() => {
+      answered++;
+    });
     return () => {
       abort.abort();
       clearTimeout(timer);

@@ -1,7 +1,7 @@
 /** The router: the address is the state. Links are ordinary links, so they open in new tabs. A page's module is loaded late. */
 import { h, html, signal, useEffect, useErrorBoundary, useLayoutEffect } from "../vendor/preact.js";
 import { t } from "./i18n.js";
-import { lazily } from "./resource.js";
+import { lazily, loaded } from "./resource.js";
 
 /** @typedef {[string, any][]} Routes path, and what `page` returns */
 
@@ -9,8 +9,8 @@ import { lazily } from "./resource.js";
 export const address = signal(new URL(location.href));
 
 /**
- * Follow links of this application without loading the page anew. The module of a page is loaded when the pointer or the
- * focus comes to a link to it. @param {string} base such as `/console` @param {Routes} routes
+ * Follow links of this application without loading the page anew. The module of a page is loaded ahead, when the pointer or
+ * the focus comes to a link to it and nothing is on its way that the reader waits for. @param {string} base such as `/console` @param {Routes} routes
  */
 export function start(base, routes) {
   /** @param {Event} event @returns {HTMLAnchorElement | null} a link to a page of this application */
@@ -35,7 +35,7 @@ export function start(base, routes) {
     document.addEventListener(kind, (event) => {
       const link = linkOf(event);
       // If it can not be loaded now, the page says so when it is opened.
-      if (link)
+      if (link && loaded())
         match(routes, inner(new URL(link.href)))
           ?.page.load()
           .catch(() => undefined);
