@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.axe import violations
 from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, WATCH, first_view, first_views
@@ -199,6 +200,31 @@ def test_what_permissions_deny_is_absent(browser: Window, yard: Yard) -> None:
         yard.allow()
 
 
+def test_permissions_of_one_customer_are_set_in_the_console_and_hold_in_its_portal(
+    browser: Window, yard: Yard
+) -> None:
+    with browser.another(yard.url) as window:
+        window.sign_in(yard.house.key)
+        page = window.open("/customers/bob")
+        expect(page.get_by_label("Retry deliveries")).to_have_value("")
+        page.get_by_label("Send samples").select_option("Not allowed")
+        page.get_by_label("Archive them").select_option("Allowed")
+        page.get_by_role("button", name="Save the permissions").press("Enter")
+        page.get_by_text("Saved.").wait_for()
+        assert violations(window) == []
+        own = yard.house.api("GET", "/customers/bob")["permissions"]
+        given = {name: value for name, value in own.items() if value is not None}
+        assert given == {"testDestinations": False, "archiveDestinations": True}
+        page.get_by_role("button", name="Save", exact=True).click()  # of name and limits
+        page.get_by_text("Saved.").nth(1).wait_for()
+        assert yard.house.api("GET", "/customers/bob")["permissions"] == own
+        window.search()
+    for customer, endpoint, may in (("bob", "Of Bob", 0), ("ada", "Orders", 1)):
+        with portal(browser, yard, f"/endpoints/{{{endpoint}}}", customer) as window:
+            assert window.page.get_by_role("button", name="Switch off").count() == 1
+            assert window.page.get_by_role("button", name="Send a sample").count() == may
+
+
 def test_a_payload_is_text_and_exact(browser: Window, yard: Yard) -> None:
     with portal(browser, yard, "/deliveries/{delivered}") as window:
         text = window.page.locator(".payload").last.inner_text()
@@ -256,6 +282,10 @@ def test_a_dead_letter_is_retried_and_its_endpoint_recovered(browser: Window, ya
         assert violations(window) == []
         page.get_by_role("button", name="Start").click()
         page.get_by_text("The replay has begun.").wait_for()
+        page.get_by_role("link", name="See its deliveries").click()
+        page.get_by_role("heading", name="Deliveries", level=1).wait_for()
+        job = yard.house.api("GET", "/replay-jobs?limit=1")["items"][0]
+        assert page.url.endswith(f"/deliveries?replayJobId={job['id']}")
 
 
 def test_without_a_connection_the_page_keeps_what_it_has(browser: Window, yard: Yard) -> None:

@@ -1,5 +1,6 @@
 /** The deliveries: narrow them down, watch them, open one, act on the picked ones. */
 import { h, html, useCallback, useEffect, useMemo, useState } from "../../vendor/preact.js";
+import { words } from "../format.js";
 import { locale, t, tn } from "../i18n.js";
 import { usePages } from "../resource.js";
 import { asked, clear } from "../router.js";
@@ -12,11 +13,15 @@ import { act, Button } from "../act.js";
 import { Head } from "../head.js";
 import { useNames } from "../names.js";
 import { AllMatching } from "../parts/all-matching.js";
-import { columns, Fresh, link, merged } from "../parts/deliveries.js";
+import { columns, Fresh, gaveUp, link, merged } from "../parts/deliveries.js";
+import { tellBegun } from "../parts/replay-begun.js";
 import { api, at, may, whole } from "../api.js";
 
 /** A search that goes on looks at as many rows in a request as the API allows. */
 export const DEEPER = { examine: 20_000 };
+const STATES = ["PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"];
+/** Filters whose values the stream tells of each delivery. */
+const TOLD = ["status", "eventType", "errorCategory", "responseStatus"];
 const CATEGORIES = [
   "TIMEOUT",
   "DNS",
@@ -39,7 +44,8 @@ const filters = () => [
   {
     name: "status",
     label: t("State"),
-    options: ["PENDING", "DELIVERING", "RETRYING", "DELIVERED", "FAILED", "DRY_RUN"],
+    options: STATES,
+    words: STATES.map((each) => (each === "FAILED" ? gaveUp() : words(each))),
   },
   { name: "errorCategory", label: t("Last error"), options: CATEGORIES },
   { name: "eventType", label: t("Event type") },
@@ -70,11 +76,10 @@ function Bulk({ picked, rows, done }) {
     done();
   };
   const replay = async () => {
-    const job = await act(
-      () => api.post("/replay-jobs", { deliveryIds: ended.map((row) => row.id) }),
-      t("The replay has begun."),
-    );
-    if (job) done();
+    const job = await act(() => api.post("/replay-jobs", { deliveryIds: ended.map((row) => row.id) }));
+    if (!job) return;
+    tellBegun(job);
+    done();
   };
   return html`<div class="bulk" role="group" aria-label=${t("Picked")}><strong>${tn("{n} picked", "{n} picked", picked.size)}</strong>
     ${may("retryDeliveries") && waiting.length > 0 && h(Button, { act: () => each("retry"), keys: "r" }, tn("Send {n} now", "Send {n} now", waiting.length))}
@@ -103,7 +108,9 @@ export function Page() {
         found.set((old) => {
           const { rows, others } = merged(old.items, told.items);
           const newest = old.items[0]?.id ?? "";
-          const fits = others.filter((each) => each.id > newest && (!given.status || each.status === given.status));
+          const fits = others.filter(
+            (each) => each.id > newest && TOLD.every((name) => !given[name] || String(each[name]) === given[name]),
+          );
           if (fits.length + told.omitted) setTimeout(() => setFresh((n) => n + fits.length + told.omitted));
           return { ...old, items: rows };
         });

@@ -12,11 +12,11 @@ import { Copy, Ident } from "../ui/ident.js";
 import { Moment } from "../ui/moment.js";
 import { Payload } from "../ui/payload.js";
 import { State } from "../ui/state.js";
-import { say } from "../ui/toasts.js";
 import { act, Button } from "../act.js";
 import { Head } from "../head.js";
 import { DestinationName, useNames } from "../names.js";
 import { stateOf } from "../parts/deliveries.js";
+import { tellBegun } from "../parts/replay-begun.js";
 import { Timeline } from "../parts/timeline.js";
 import { Waits } from "../parts/waits.js";
 import { api, at, may, whole } from "../api.js";
@@ -32,7 +32,7 @@ function Actions({ delivery, changed }) {
   const replay = async () => {
     const job = await act(() => api.post("/replay-jobs", { deliveryIds: [id] }));
     if (job && whole) go(at(`/replays/${job.id}`));
-    else if (job) say(t("The replay has begun."));
+    else if (job) tellBegun(job);
   };
   return html`${may("retryDeliveries") && (waits || dead) && h(Button, { act: retry, kind: "primary", keys: "r" }, dead ? t("Retry") : t("Send now"))}
     ${may("discardDeliveries") && waits && h(Button, { act: cancel, kind: "danger" }, t("Cancel it"))}

@@ -13,6 +13,9 @@ export function stateOf(row) {
   return row.dlqStatus === "IN_DLQ" || row.dlqStatus === "DISCARDED" ? row.dlqStatus : row.status;
 }
 
+/** Return what FAILED is called where both of its states are meant. */
+export const gaveUp = () => t("Dead letter, or discarded");
+
 /** What went wrong last. @param {{row: any}} props */
 export function Problem({ row }) {
   if (!row.errorCategory) return row.skipped ? html`<span class="quiet">${t("Skipped by the script")}</span>` : null;

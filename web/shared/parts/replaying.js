@@ -5,10 +5,11 @@ import { go, query } from "../router.js";
 import { Dialog } from "../ui/dialog.js";
 import { Failure } from "../ui/failure.js";
 import { Field } from "../ui/field.js";
-import { say } from "../ui/toasts.js";
 import { useNames } from "../names.js";
 import { api, at, whole } from "../api.js";
 import { patterns } from "./creation.js";
+import { gaveUp } from "./deliveries.js";
+import { tellBegun } from "./replay-begun.js";
 
 const LOOK_MS = 300;
 
@@ -78,7 +79,7 @@ export function Replaying({ close, destinationId = query().destinationId }) {
       const job = await api.post("/replay-jobs", { ...selection, ratePerSecond: Number(draft.rate) || null });
       close();
       if (whole) go(at(`/replays/${job.id}`));
-      else say(t("The replay has begun."));
+      else tellBegun(job);
     });
   const known = /** @type {[string, string][]} */ (
     Object.entries(names).sort(([, one], [, two]) => one.localeCompare(two))
@@ -109,7 +110,7 @@ export function Replaying({ close, destinationId = query().destinationId }) {
           label: t("Those that were"),
           ...field("status"),
           options: [
-            ["FAILED", t("Failed")],
+            ["FAILED", gaveUp()],
             ["DELIVERED", t("Delivered")],
             ["", t("Any")],
           ],

@@ -7,24 +7,7 @@ import { Failure } from "../../../shared/ui/failure.js";
 import { Field } from "../../../shared/ui/field.js";
 import { say } from "../../../shared/ui/toasts.js";
 import { api, writes } from "../../session.js";
-
-/** @returns {Record<string, string>} */
-const abilities = () => ({
-  createDestinations: t("Create destinations"),
-  editDestinations: t("Edit destinations"),
-  switchDestinations: t("Switch them on and off"),
-  archiveDestinations: t("Archive them"),
-  testDestinations: t("Send samples"),
-  editHeaders: t("Edit headers"),
-  editDeliveryOptions: t("Tune the delivery"),
-  rotateSecrets: t("Rotate secrets"),
-  manageRules: t("Choose event types"),
-  manageTransforms: t("Write transform scripts"),
-  retryDeliveries: t("Retry deliveries"),
-  discardDeliveries: t("Discard deliveries"),
-  replay: t("Replay"),
-  viewPayloads: t("See payloads"),
-});
+import { abilities } from "../abilities.js";
 
 /** @param {{workspace: any, changed: (workspace: any) => void}} props */
 function Form({ workspace, changed }) {

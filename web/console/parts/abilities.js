@@ -1,0 +1,20 @@
+/** What customers can be allowed to do in their portal, in words. */
+import { t } from "../../shared/i18n.js";
+
+/** Return the titles by the names in the API. @returns {Record<string, string>} */
+export const abilities = () => ({
+  createDestinations: t("Create destinations"),
+  editDestinations: t("Edit destinations"),
+  switchDestinations: t("Switch them on and off"),
+  archiveDestinations: t("Archive them"),
+  testDestinations: t("Send samples"),
+  editHeaders: t("Edit headers"),
+  editDeliveryOptions: t("Tune the delivery"),
+  rotateSecrets: t("Rotate secrets"),
+  manageRules: t("Choose event types"),
+  manageTransforms: t("Write transform scripts"),
+  retryDeliveries: t("Retry deliveries"),
+  discardDeliveries: t("Discard deliveries"),
+  replay: t("Replay"),
+  viewPayloads: t("See payloads"),
+});
