@@ -7,6 +7,7 @@ Each tries very many cases, or runs whole programs. `make prove` runs them, `mak
 PROOFS = (
     "tests/bench/test_own_server.py",  # load by the command that users have, on a whole server
     "tests/bench/test_scenarios.py",  # every scenario of the bench, against real servers
+    "tests/browser/test_crowds.py",  # thousands of deliveries on the console's pages
     "tests/browser/test_figures.py",  # the console's figures, with few deliveries in the tables
     "tests/chaos/test_chaos.py",  # a round of kills, cuts and crowds
     "tests/clients/test_runtimes.py",  # the TypeScript client under Deno and Bun

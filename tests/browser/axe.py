@@ -7,11 +7,23 @@ from tests.browser.window import Window
 
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 AXE_SHA256 = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c"  # 4.14.1
-RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
+RULES = "['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']"
+# The rules of AA that a scheme can change.
+COLOURS = "{type: 'rule', values: ['color-contrast', 'link-in-text-block']}"
 
 
 def violations(window: Window) -> list[Any]:
     """Return what axe finds on the page that is shown."""
     window.page.evaluate(AXE.read_text())
-    found = window.page.evaluate(f"axe.run(document, {RULES}).then((result) => result.violations)")
+    return _found(window, RULES)
+
+
+def violations_of_colours(window: Window) -> list[Any]:
+    """Return what axe finds in the colours of a page that it has looked at before, in another scheme."""
+    return _found(window, COLOURS)
+
+
+def _found(window: Window, rules: str) -> list[Any]:
+    run = f"axe.run(document, {{runOnly: {rules}}}).then((result) => result.violations)"
+    found = window.page.evaluate(run)
     return [(each["id"], [node["html"][:200] for node in each["nodes"][:3]]) for each in found]

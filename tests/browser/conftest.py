@@ -11,6 +11,7 @@ import pytest
 from tests.browser.assets import Front
 from tests.browser.town import Town
 from tests.browser.window import Window, open_browser
+from tests.browser.yard import Yard
 from tests.process.house import House
 from tests.process.receiver import Receiver
 
@@ -56,6 +57,22 @@ def front(town: Town) -> Iterator[Front]:
     front = Front(("127.0.0.1", town.house.port))
     yield front
     front.close()
+
+
+@pytest.fixture(scope="session")
+def yard() -> Iterator[Yard]:
+    """A server whose customers have something of everything."""
+    folder = Path(tempfile.mkdtemp(prefix="angarium-yard-"))
+    folder.chmod(0o755)
+    receiver = Receiver()
+    try:
+        with House(folder / "data") as house:
+            yard = Yard(house, receiver)
+            yard.build()
+            yield yard
+    finally:
+        receiver.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

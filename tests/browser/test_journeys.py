@@ -153,13 +153,17 @@ def test_the_slider_of_pulse_changes_the_concurrency_and_can_be_undone(
 
 
 def test_triage_retries_ten_and_then_the_rest(window: Window, town: Town) -> None:
-    town.receiver.behave("/triage", always(Answer(418)))
     town.destination("Teapot", "/triage", ["tea.*"], delivery={"retrySchedule": []})
+    # A script that fails opens no circuit, so nothing waits for a probe.
+    source = 'function transform(event) { throw new Error("I am a teapot"); }'
+    script = {"destinationId": town.ids["Teapot"], "name": "Teapot", "source": source}
+    made = town.house.api("POST", "/transform-scripts", script)["id"]
+    town.house.api("POST", f"/transform-scripts/{made}/publish", {})
     for number in range(14):
         town.house.post(str(number), kind="tea.hot")
     page = window.open(f"/dlq?destinationId={town.ids['Teapot']}")
     page.locator(".cause .value", has_text="14").wait_for()
-    town.receiver.behave("/triage", always(Answer()))
+    town.house.api("POST", f"/transform-scripts/{made}/unpublish", {})
     page.locator(".cause").get_by_role("button", name="Retry").click()
     page.get_by_role("button", name="Retry 10, and watch").click()
     page.get_by_text("10 delivered").wait_for()
@@ -197,10 +201,10 @@ def test_a_destination_is_made_and_tried_by_the_keyboard_alone(window: Window, t
     keyboard.press("Enter")
     page.get_by_text("Made by keys is ready.").wait_for()
     assert page.get_by_role("dialog").locator("code").inner_text().startswith("whsec_")
-    page.get_by_role("button", name="Open it").focus()
+    window.tab_to(page.get_by_role("button", name="Open it"))
     keyboard.press("Enter")
     page.get_by_role("heading", name="Made by keys", level=1).wait_for()
-    page.get_by_role("button", name="Send a sample").focus()
+    window.tab_to(page.get_by_role("button", name="Send a sample"))
     keyboard.press("Enter")
     page.get_by_role("dialog").get_by_text("200").wait_for()
     assert len(town.receiver.arrivals("/keys")) == 1

@@ -1,23 +1,19 @@
-"""The customers' portal: its pages, what a customer can do there, and how another site embeds it."""
+"""The customers' portal: its pages, and what a customer can do there."""
 
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
-from tests.browser.axe import violations
-from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, WATCH, first_view, first_views
+from tests.browser.axe import violations, violations_of_colours
+from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, first_views
 from tests.browser.town import EXACT, MARKUP
-from tests.browser.window import NARROW, SHOTS, WIDE, Window
-from tests.browser.yard import ABILITIES, LARGE, Yard, host_page
-from tests.process.house import House, until
-from tests.process.receiver import Receiver
+from tests.browser.window import NARROW, WIDE, Window
+from tests.browser.yard import ABILITIES, LARGE, Yard
+from tests.process.house import until
 
 PAGES = (
     "",
@@ -37,25 +33,6 @@ PAGES = (
     "/nowhere",
     "/deliveries/01a20d2f-0000-7000-8000-000000000000",
 )
-LOOKS = [(WIDE, "light", "en-GB"), (NARROW, "dark", "de-DE")]
-if SHOTS:  # only for those who look at them
-    LOOKS += [(WIDE, "dark", "en-GB"), (NARROW, "light", "de-DE")]
-
-
-@pytest.fixture(scope="module")
-def yard() -> Iterator[Yard]:
-    """A server for all tests of this module."""
-    folder = Path(tempfile.mkdtemp(prefix="angarium-yard-"))
-    folder.chmod(0o755)
-    receiver = Receiver()
-    try:
-        with House(folder / "data") as house:
-            yard = Yard(house, receiver)
-            yard.build()
-            yield yard
-    finally:
-        receiver.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -78,18 +55,22 @@ def visit(
     window.settled()
 
 
-@pytest.mark.parametrize(("size", "scheme", "locale"), LOOKS)
+@pytest.mark.parametrize(("size", "locale"), [(WIDE, "en-GB"), (NARROW, "de-DE")])
 def test_a_page_of_the_portal_is_reachable_to_everybody(
-    browser: Window, yard: Yard, size: tuple[int, int], scheme: str, locale: str
+    browser: Window, yard: Yard, size: tuple[int, int], locale: str
 ) -> None:
-    with portal(browser, yard, size=size, scheme=scheme, locale=locale) as window:
+    with portal(browser, yard, size=size, locale=locale) as window:
         for path in PAGES:
             window.page.goto(f"{yard.url}/portal/{yard.workspace}{path.format(**yard.ids)}")
             window.settled()
-            assert violations(window) == [], path
             assert window.overflow() <= 0, path
             name = re.sub(r"\W+", "-", path).strip("-") or "endpoints"
-            window.shoot(f"portal-{name}-{size[0]}-{scheme}")
+            window.dress("light")
+            assert violations(window) == [], path
+            window.shoot(f"portal-{name}-{size[0]}-light")
+            window.dress("dark")
+            assert violations_of_colours(window) == [], path
+            window.shoot(f"portal-{name}-{size[0]}-dark")
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "de-DE"])
@@ -100,18 +81,6 @@ def test_the_portals_first_view_keeps_the_budgets(browser: Window, yard: Yard, l
         assert len(view.requests) <= REQUESTS, view.requests
         assert view.bytes <= BYTES
         window.page.get_by_role("search").wait_for()  # what is loaded later comes
-
-
-def test_the_first_view_in_a_frame_keeps_the_budgets(browser: Window, yard: Yard) -> None:
-    with host_page(yard) as origin, browser.another(yard.url, locale="de-DE") as window:
-        yard.allow(allowedOrigins=[origin])
-        window.page.add_init_script(WATCH)
-        window.page.goto(origin)
-        window.page.frame_locator("iframe").get_by_role("heading", name="Ziele").wait_for()
-        view = first_view(window.page.frames[1])
-        assert 0 < len(view.scripts) <= SCRIPTS, view.scripts
-        assert len(view.requests) <= REQUESTS, view.requests
-        assert view.bytes <= BYTES
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -237,6 +206,12 @@ def test_a_payload_is_text_and_exact(browser: Window, yard: Yard) -> None:
         assert window.overflow() <= 0
 
 
+def press(window: Window, target: Locator, key: str = "Tab") -> None:
+    """Go to an element by the keyboard, and press Enter."""
+    window.tab_to(target, key)
+    window.page.keyboard.press("Enter")
+
+
 def test_a_new_customer_is_led_to_the_first_delivery_by_keyboard(
     browser: Window, yard: Yard
 ) -> None:
@@ -244,25 +219,27 @@ def test_a_new_customer_is_led_to_the_first_delivery_by_keyboard(
         page = window.page
         assert page.get_by_text("An endpoint is the address").is_visible()
         window.shoot("portal-empty")
-        page.locator("main").get_by_role("button", name="New endpoint").last.press("Enter")
-        page.get_by_role("textbox", name="Name").fill("Mine")
+        press(window, page.locator("main").get_by_role("button", name="New endpoint").last)
+        window.tab_to(page.get_by_role("textbox", name="Name"))
+        page.keyboard.type("Mine")
         page.keyboard.press("Tab")
         page.keyboard.type(f"{yard.receiver.url}/mine")
         page.keyboard.press("Enter")
-        page.get_by_role("button", name="Open it").press("Enter")
+        press(window, page.get_by_role("button", name="Open it"))
         page.get_by_role("heading", name="Mine").wait_for()
-        page.get_by_role("button", name="Send a sample").press("Enter")
+        press(window, page.get_by_role("button", name="Send a sample"))
         page.get_by_role("dialog").get_by_text("200").wait_for()
         assert len(yard.receiver.arrivals("/mine")) == 1
         page.keyboard.press("Escape")
-        page.get_by_role("link", name="Event types").last.press("Enter")
-        page.get_by_role("button", name="Unsubscribe").press("Enter")
+        press(window, page.get_by_role("link", name="Event types").last)
+        press(window, page.get_by_role("button", name="Unsubscribe"))
         page.get_by_text("It is subscribed to nothing").wait_for()
-        page.goto(f"{yard.url}/portal/{yard.workspace}/types/order.paid")
-        page.get_by_role("button", name="Subscribe").press("Enter")
+        press(window, page.get_by_role("link", name="Event types").first, "Shift+Tab")
+        press(window, page.get_by_role("link", name="order.paid"))
+        press(window, page.get_by_role("button", name="Subscribe"))
         page.get_by_text("Subscribed.").wait_for()
-        page.get_by_role("button", name="Send it the example").press("Enter")
-        page.get_by_role("link", name="See request and answer").press("Enter")
+        press(window, page.get_by_role("button", name="Send it the example"))
+        press(window, page.get_by_role("link", name="See request and answer"))
         page.get_by_text('"total": 42').first.wait_for()
         assert violations(window) == []
 
@@ -302,75 +279,6 @@ def test_without_a_connection_the_page_keeps_what_it_has(browser: Window, yard: 
         page.get_by_text("Saved.").wait_for()
 
 
-def test_another_site_embeds_the_portal_and_renews_its_token(browser: Window, yard: Yard) -> None:
-    with host_page(yard) as origin, browser.another(yard.url) as window:
-        yard.allow(allowedOrigins=[origin], returnUrl="https://acme.example/account")
-        page = window.page
-        page.clock.install()
-        page.goto(origin)
-        inside = page.frame_locator("iframe")
-        inside.get_by_role("heading", name="Endpoints").wait_for()
-        assert inside.locator("html").evaluate("() => sessionStorage.length") == 0
-        page.wait_for_function("document.querySelector('iframe').style.height")
-        page.evaluate("document.querySelector('angarium-portal').setAttribute('theme', 'dark')")
-        inside.locator("html[data-theme=dark]").wait_for()
-        with page.expect_request("**/webhooks/token"):
-            page.clock.fast_forward("03:46")  # of a life of five minutes
-        inside.get_by_role("link", name="Orders").click()
-        inside.get_by_role("link", name="Settings").click()
-        inside.get_by_label("Description").fill("Another draft")
-        page.route("**/webhooks/token", lambda route: route.abort())
-        page.clock.fast_forward("04:05")
-        inside.get_by_text("The session ends within a minute.").wait_for()
-        page.clock.fast_forward("00:56")
-        inside.get_by_text("The session has ended.").wait_for()
-        assert inside.get_by_label("Description").input_value() == "Another draft"
-        assert inside.get_by_label("Description").is_disabled()
-        window.shoot("portal-ended")
-        inside.get_by_role("button", name="Continue").click()
-        back = inside.get_by_role("link", name="Back to where you came from")
-        assert back.get_attribute("href") == "https://acme.example/account"
-        page.unroute("**/webhooks/token")
-        inside.get_by_role("button", name="Continue").click()
-        inside.get_by_role("button", name="Save", exact=True).click()
-        inside.get_by_text("Saved.").wait_for()
-        complaints = [each for each in window.complaints if "getToken failed" not in each]
-        assert complaints == []
-
-
-def test_a_token_of_another_customer_starts_anew(browser: Window, yard: Yard) -> None:
-    account = "https://acme.example/account"
-    with host_page(yard) as origin, browser.another(yard.url) as window:
-        yard.allow(allowedOrigins=[origin], returnUrl=account)
-        page = window.page
-        page.clock.install()
-        page.route(
-            account, lambda route: route.fulfill(body="Your account", content_type="text/html")
-        )
-        page.goto(origin)
-        inside = page.frame_locator("iframe")
-        inside.get_by_role("link", name="Orders").click()
-        inside.get_by_role("link", name="Settings").click()
-        inside.get_by_label("Description").fill("A draft of Ada")
-        tokens = "**/webhooks/token"
-        page.route(tokens, lambda route: route.fulfill(json={"token": yard.token("bob")}))
-        page.clock.fast_forward(
-            "03:46"
-        )  # three quarters of five minutes, when the host's page has another reader
-        inside.get_by_role("heading", name="Endpoints").wait_for()
-        inside.get_by_role("link", name="Of Bob").wait_for()
-        assert inside.get_by_role("link", name="Orders").count() == 0
-        inside.get_by_role("link", name="Deliveries").click()
-        inside.locator("tbody tr", has_text="Of Bob").wait_for()  # names are Bob's
-        page.unroute(tokens)
-        page.route(tokens, lambda route: route.abort())
-        page.clock.fast_forward("14:30")
-        page.clock.fast_forward("00:45")
-        inside.get_by_role("button", name="Continue").click()
-        inside.get_by_role("link", name="Back to where you came from").click()
-        page.wait_for_url(account)  # of the whole window, not of the frame
-
-
 def test_another_link_in_the_same_tab_starts_anew(browser: Window, yard: Yard) -> None:
     with portal(browser, yard, "/endpoints/{Orders}") as window:
         window.page.get_by_text("ada", exact=True).wait_for()  # whose session it is
@@ -380,15 +288,3 @@ def test_another_link_in_the_same_tab_starts_anew(browser: Window, yard: Yard) -
         assert window.page.url == f"{yard.url}/portal/{yard.workspace}"
         window.page.reload()
         window.page.get_by_role("link", name="Of Bob").wait_for()
-
-
-def test_a_site_that_is_not_listed_can_not_frame_the_portal(browser: Window, yard: Yard) -> None:
-    with host_page(yard) as origin, browser.another(yard.url) as window:
-        yard.allow(allowedOrigins=[origin])
-        page, refused = window.page, "chrome-error://chromewebdata/"
-        with (
-            page.expect_console_message(lambda said: "frame-ancestors" in said.text),
-            page.expect_event("framenavigated", lambda frame: frame.url == refused),
-        ):
-            page.goto(origin.replace("127.0.0.1", "localhost"))
-        assert [each.url for each in page.frames[1:]] == [refused]

@@ -196,24 +196,44 @@ def test_a_replay_is_cancelled_with_exact_figures(window: Window, town: Town) ->
     assert told["enqueued"] < told["total"]
 
 
-def test_the_keyboard_alone_leads_from_the_overview_to_a_retried_dead_letter(
-    window: Window, town: Town
+def test_the_keyboard_alone_leads_from_the_login_to_a_retried_dead_letter(
+    browser: Window, town: Town
 ) -> None:
     town.receiver.behave("/keyed", always(Answer(500)))
     town.destination("Keyed", "/keyed", ["keyed.*"], delivery={"retrySchedule": []})
     town.house.post("1", kind="keyed.once")
-    town.receiver.wait_count("/keyed", 1)
-    town.receiver.behave("/keyed", always(Answer()))
-    page = window.open("")
-    for key in ("g", "q"):
-        page.keyboard.press(key)
-    page.get_by_role("heading", name="Dead letters", level=1).wait_for()
-    page.get_by_role("link", name="One by one").focus()
-    page.keyboard.press("Enter")
-    page.locator("tbody tr", has_text="keyed.once").first.wait_for()
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    page.get_by_role("heading", name=re.compile("keyed.once")).wait_for()
-    page.keyboard.press("r")
-    page.locator("main").get_by_text("Delivered").first.wait_for()
-    assert len(town.receiver.firsts("/keyed")) == 1
+    with browser.another(town.house.url) as window:
+        page, keyboard = window.page, window.page.keyboard
+        page.goto(f"{town.house.url}/console")
+        window.tab_to(page.get_by_label("API key"))
+        keyboard.type(town.house.key)
+        keyboard.press("Enter")
+        page.get_by_role("heading", name="Overview", level=1).wait_for()
+        keyboard.press("Tab")
+        expect(page.get_by_role("link", name="To the content")).to_be_focused()
+        keyboard.press("Enter")
+        keyboard.press("g")
+        keyboard.press("q")
+        page.get_by_role("heading", name="Dead letters", level=1).wait_for()
+        window.tab_to(page.get_by_role("link", name="One by one"))
+        keyboard.press("Enter")
+        window.tab_to(page.get_by_label("Event type"))
+        keyboard.type("keyed.once")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        window.settled()
+        keyboard.press("Tab")
+        keyboard.press("Tab")  # out of the field, where letters are text
+        keyboard.press("j")
+        keyboard.press("Enter")
+        page.get_by_role("heading", name=re.compile("keyed.once")).wait_for()
+        town.receiver.behave("/keyed", always(Answer()))
+        keyboard.press("r")
+        page.locator("main").get_by_text("Delivered").first.wait_for()
+        assert len(town.receiver.firsts("/keyed")) == 1
+        keyboard.press("Escape")
+        page.get_by_role("heading", name="Dead letters", level=1).wait_for()
+        expect(page.get_by_label("Event type")).to_have_value("keyed.once")
+        window.tab_to(page.get_by_role("button", name="Sign out"), "Shift+Tab")
+        keyboard.press("Enter")
+        page.get_by_label("API key").wait_for()
+        window.search()

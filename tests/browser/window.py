@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from tests.patience import HANGS_S
 from tests.process.house import until
 
 WIDE = (1440, 900)
 NARROW = (390, 844)
+STOPS = 120  # of Tab, until an element counts as unreachable
 HANGS_MS = HANGS_S * 1000
 # Where screenshots are kept: nowhere, unless this names a folder.
 SHOTS = os.environ.get("ANGARIUM_SCREENSHOTS")
@@ -107,6 +108,19 @@ class Window:
         if SHOTS:
             Path(SHOTS).mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=str(Path(SHOTS) / f"{name}.png"))
+
+    def dress(self, scheme: Any) -> None:
+        """Show the page in the light or the dark scheme, as where the reader's system changes it."""
+        self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+
+    def tab_to(self, target: Locator, key: str = "Tab") -> None:
+        """Press a key until an element has the focus, as a reader without a mouse does."""
+        target.wait_for()
+        for _ in range(STOPS):
+            if target.evaluate("(element) => element === document.activeElement"):
+                return
+            self.page.keyboard.press(key)
+        raise AssertionError(f"not reached by {key}: {target}")
 
     def overflow(self) -> int:
         """Return by how many pixels the page is wider than the window."""

@@ -1,5 +1,5 @@
 /** The triage of one cause: count first, then ten, watch what becomes of them, then all. */
-import { h, html, useEffect, useState } from "../../vendor/preact.js";
+import { h, html, useEffect, useRef, useState } from "../../vendor/preact.js";
 import { number, t, tn } from "../../shared/i18n.js";
 import { useStream } from "../../shared/stream.js";
 import { Field } from "../../shared/ui/field.js";
@@ -15,6 +15,7 @@ export function Triage({ group, verb, done }) {
   const [count, setCount] = useState(/** @type {number | null} */ (null));
   const [rate, setRate] = useState("50");
   const [outcome, setOutcome] = useState({ tried: 0, delivered: 0, failed: 0 });
+  const asked = useRef(false); // the stream can tell of the first outcomes before the answer to the retry has come
   const ask = (/** @type {object} */ more) => act(() => api.post(`/dlq/${verb}`, { ...selection, ...more }));
   const recount = () =>
     ask({ dryRun: true }).then((answer) => {
@@ -30,7 +31,7 @@ export function Triage({ group, verb, done }) {
     {
       deliveries: ({ items }) =>
         setOutcome((old) => {
-          if (!old.tried) return old;
+          if (!asked.current) return old;
           const tell = (/** @type {(each: any) => boolean} */ met) =>
             items.filter((/** @type {any} */ each) => each.dlqStatus && met(each)).length;
           return {
@@ -42,6 +43,7 @@ export function Triage({ group, verb, done }) {
     },
   );
   const few = async () => {
+    asked.current = true;
     const answer = await ask({ limit: FEW });
     if (!answer) return;
     setOutcome((old) => ({ ...old, tried: old.tried + answer.retried }));
