@@ -43,12 +43,14 @@ class FirstView(NamedTuple):
 def first_views(window: Window, count: int, path: str = CONSOLE) -> list[FirstView]:
     """Load a first page again and again, without the browser's cache. The window has signed in."""
     page = window.page
-    page.context.new_cdp_session(page).send("Network.setCacheDisabled", {"cacheDisabled": True})
+    protocol = page.context.new_cdp_session(page)
+    protocol.send("Network.setCacheDisabled", {"cacheDisabled": True})
     page.add_init_script(WATCH)
     found = []
     for _ in range(count):
         page.goto(window.url + path)
         found.append(first_view(page.main_frame))
+    protocol.detach()  # with it the cache is as it was
     return found
 
 
