@@ -9,16 +9,14 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
 import hypothesis
 import pytest
 import structlog
-from werkzeug.routing import Rule
 
 from storage.database.bridge import Bridge, open_bridge
 from storage.embedded.postmaster import read_postmaster
+from tests.made_once import make_once
 from tests.postgres import TestServer
 from tests.proofs import MARK, is_proof
 
@@ -27,27 +25,9 @@ MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 4 << 30  # a run needs one at the most; the rest of the machine needs some too
 
 
-def _compile_builders_once() -> None:
-    """Have Werkzeug compile how URLs of a rule are built once for each text of a rule.
-
-    Each test's server has an application of its own with the same 140 rules, and a quarter of its start
-    was this.
-    """
-    compiled: dict[tuple[str, bool], Any] = {}
-    compile_one = Rule._compile_builder
-
-    def once(rule: Rule, append_unknown: bool = True) -> Any:
-        key = (rule.rule, append_unknown)
-        if rule.defaults or key not in compiled:
-            compiled[key] = compile_one(rule, append_unknown)
-        return compiled[key]
-
-    mock.patch.object(Rule, "_compile_builder", once).start()
-
-
 def pytest_configure(config: pytest.Config) -> None:
     """Agree with all workers on where the run's PostgreSQL server would be."""
-    _compile_builders_once()
+    make_once()
     # As on CI: what a test finds must not depend on how fast the machine is.
     slow = [hypothesis.HealthCheck.too_slow]
     hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=slow)

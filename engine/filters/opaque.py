@@ -7,9 +7,8 @@ length. Its operands are texts and numbers of bounded length, and each evaluatio
 from collections.abc import Callable
 from typing import Any
 
-import cel
-
 from engine.filters.functions import FUNCTIONS
+from engine.filters.library import cel
 from engine.filters.macros import Evaluate
 from engine.filters.patterns import TEXT, translated
 from engine.filters.scope import Facts

@@ -6,8 +6,7 @@ The library compiles an expression at each evaluation. Unicode classes are dear:
 
 import re
 
-import cel
-
+from engine.filters.library import cel
 from engine.filters.syntax import FilterError
 
 LENGTH = 256

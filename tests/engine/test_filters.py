@@ -1,5 +1,7 @@
 """Filters: what they see of an event, what is refused when they are written, and where."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -199,3 +201,13 @@ def test_a_number_beyond_doubles_is_infinite_and_stops_no_filter(
     digits: str, condition: str
 ) -> None:
     assert outcome(condition, event(b'{"x":%b}' % digits.encode())) is True
+
+
+def test_the_library_comes_without_its_command_line() -> None:
+    # In a process of its own: other tests load the command line's parts.
+    said = (
+        "import sys, engine.filters; before = 'prompt_toolkit' in sys.modules;"
+        " import cel.cli; print(before, hasattr(cel.cli, 'app'))"
+    )
+    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
