@@ -246,6 +246,9 @@ class Server(ControlParts):
         found = [] if self.standby is None else [child("peers", self.standby.accept)]
         if self.links is not None:
             found.append(child("links", partial(self.links.accept, self.door.adopt_link)))
+        if self.links is not None and self.door.handing is not None:
+            receive = self.door.handing.receive
+            found.append(child("passages", partial(self.links.accept_passages, receive)))
         if self.worker is not None and self.worker.pulse is not None:
             found.append(child("pulse", partial(beat, self.worker.pulse), restarts=ALWAYS))
         return found

@@ -10,6 +10,7 @@ from api.composition.control_plane import services_of
 from api.composition.foundation import report
 from api.door.elsewhere import Elsewhere
 from api.door.front import FrontDoor, limits_for
+from api.door.handing import Handing
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.table import docs_html
@@ -75,7 +76,9 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         server.hops,
     )
     elsewhere: Elsewhere | None = None
+    handing: Handing | None = None
     if server.links is not None:
+        handing = Handing(server.reactor, server.timers, server.links.passage)
         elsewhere = Elsewhere(
             server.part,
             admission.credential_of,
@@ -95,4 +98,5 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         heads=Heads(services, app.url_map),
         listens=listens,
         elsewhere=elsewhere,
+        handing=handing,
     )

@@ -10,16 +10,13 @@ import gc
 import mmap
 import os
 import select
-import shutil
 import signal
 import socket
 import struct
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import FrameType
 
 import structlog
@@ -30,6 +27,7 @@ from api.composition.foundation import WorkerNode
 from api.door.listener import listening_sockets
 from engine.model.setting_values import with_port_raised
 from engine.nodes.parts import WHOLE, WorkerPart
+from engine.peers.folder import LinkFolder
 from engine.settings import Settings
 from storage.embedded.server import EmbeddedError, EmbeddedServer
 
@@ -87,7 +85,7 @@ class Workers:
         self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
         # Without a port for other machines the workers share the work; else one has all of it.
         self._shares = settings.peer_bind is None
-        self._links: Path | None = None  # the folder of their sockets
+        self._links: LinkFolder | None = None  # of their sockets
         self._pulses = mmap.mmap(-1, PULSE.size * settings.workers)  # shared with the forks
         self._looked_at = time.monotonic()
         self._signals: list[int] = []
@@ -110,7 +108,7 @@ class Workers:
         self._listeners = self._opened()
         try:
             if self._shares:
-                self._links = Path(tempfile.mkdtemp(prefix="angarium-"))
+                self._links = LinkFolder()
             if self._start_database():
                 gc.collect()
                 gc.freeze()  # the workers share what is loaded already
@@ -121,7 +119,7 @@ class Workers:
             for listener in self._listeners:
                 listener.close()
             if self._links is not None:
-                shutil.rmtree(self._links, ignore_errors=True)
+                self._links.close()
             if self._embedded is not None:
                 self._embedded.stop_within_s = max(DATABASE_STOP_S, self._end_at - time.monotonic())
                 self._embedded.stop()
@@ -262,7 +260,7 @@ class Workers:
             worker.name,
             self._listeners,
             WorkerPart(index, self._settings.workers) if self._shares else WHOLE,
-            self._links,
+            None if self._links is None else self._links.path,
             lambda: self._beat(index),
         )
         worker.started = now

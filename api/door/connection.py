@@ -12,10 +12,12 @@ from api.door.answering import (
     HEAD,
     PASSED,
     RECEIVING,
+    STRAYS,
     Door,
 )
 from api.door.body import LengthBody
 from api.door.channel import FOREVER, Address
+from api.door.elsewhere import UNKNOWN
 from api.door.framing import (
     MAX_HEAD,
     PREFACE,
@@ -27,7 +29,7 @@ from api.door.framing import (
     parse_head,
 )
 from api.door.passing import Passing, decoder
-from api.door.transport import Transport
+from api.door.transport import PlainTransport, Transport
 from api.envelope import body_late, envelope, no_room, request_id_of, too_large
 from api.ingestion import PATHS, Admitted
 from engine.ingest.ingest import Reply
@@ -207,8 +209,10 @@ class ClientConnection(Passing):
         if elsewhere is not None and self._before is None and not self.linked:
             part = elsewhere.part_of(head.index)
             if part is not None:
-                self._begin_passed(head, part)
+                if not self._goes_to(part):
+                    self._begin_passed(head, part)
                 return
+            self._strayed = 0
         batch = PATHS.get(head.path)
         if batch is None or head.method != b"POST":
             self._begin_passed(head)
@@ -233,6 +237,35 @@ class ClientConnection(Passing):
             self._take_whole(admitted, head.length)
         else:
             self._begin_receiving(head)
+
+    def _goes_to(self, part: int) -> bool:
+        """Hand the connection over to the worker of a part, if enough of its requests belong there. The
+        request goes with it."""
+        if part != self._strays_to:
+            if self._strays_to is not None:
+                self._strayed = 0
+            self._strays_to = part
+        self._strayed += 1
+        handing, elsewhere = self._door.handing, self._door.elsewhere
+        transport, head = self._transport, self._last_raw
+        if handing is None or self._strayed < STRAYS or part == UNKNOWN or not head:
+            return False
+        if not isinstance(transport, PlainTransport):
+            return False  # TLS has a state that stays here
+        if elsewhere is None or elsewhere.is_away(part):
+            return False
+        if not handing.hand(part, transport.sock, self.address, head + self._buffer):
+            return False
+        self.hand_over()
+        return True
+
+    def go_on(self, data: bytes, *, stays: bool = False) -> None:
+        """Serve the bytes that were read before with the next pass. `stays`: the first request does not
+        take the connection to another worker."""
+        self._buffer = data
+        if stays:
+            self._strayed = 0
+        self._again()
 
     # --- bodies of ingestion
 

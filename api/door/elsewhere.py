@@ -4,6 +4,10 @@ A request is relayed as HTTP/1.1 over a link to the worker that has the workspac
 judges and answers it. A request that came over a link is never relayed again.
 """
 
+import fcntl
+import socket
+import struct
+import termios
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
@@ -19,9 +23,12 @@ from engine.nodes.parts import WorkerPart, number_of
 
 UNKNOWN = -1  # the part of a credential that this worker does not know, or not yet
 PIECE = 64 * 1024
+_AWAY = "the workspace's worker is not there"
 IDLE_LINKS = 256  # kept for the next request of the same client
 LINK_S = 2.0  # to reach another worker, which may just be starting again
 AGAIN_S = 0.05  # between two tries
+AWAY_S = 1.0  # for which a worker that stands still is not tried again
+FIRST_LOOK_S = 0.0005  # whether it has read a head; twice as long before each further look
 CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made
 STRANGERS = 100  # that wait for it at a time
 
@@ -29,6 +36,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 # Opens a link for a client's requests to the worker of a part. Raises OSError.
 Dial = Callable[[int, Address], Awaitable[trio.SocketStream]]
+
+
+class AwayError(Exception):
+    """The other worker stands still, and will not serve the request."""
 
 
 class Elsewhere:
@@ -52,6 +63,7 @@ class Elsewhere:
         self._idle: dict[tuple[int, str], list[trio.SocketStream]] = {}
         self._kept = 0
         self._strangers = trio.CapacityLimiter(STRANGERS)
+        self._away_until: dict[int, float] = {}  # by part, of trio's clock
         self.relayed = 0  # requests
 
     def part_of(self, fields: Mapping[bytes, bytes]) -> int | None:
@@ -80,6 +92,9 @@ class Elsewhere:
         """Let another worker answer a request. If that worker cannot be reached the answer is 503. If
         the link breaks before the answer, the result is unknown: 500."""
         self.relayed += 1
+        if self.is_away(part):
+            await _refuse(exchange, send, 503, "overloaded", _AWAY)
+            return
         with trio.move_on_after(LINK_S) as waiting:
             await self._places.acquire_on_behalf_of(exchange)
         if waiting.cancelled_caught:
@@ -96,11 +111,16 @@ class Elsewhere:
         try:
             link = await self._link(part, client)
         except OSError:
-            await _refuse(exchange, send, 503, "overloaded", "the workspace's worker is not there")
+            await _refuse(exchange, send, 503, "overloaded", _AWAY)
             return
         reply = _Reply(exchange.head.method == b"HEAD")
         try:
             sent = await _converse(link, reply, exchange, receive, send)
+        except AwayError:
+            self.leave_out(part)
+            await trio.aclose_forcefully(link)
+            await _refuse(exchange, send, 503, "overloaded", _AWAY)
+            return
         except (OSError, trio.BrokenResourceError, httptools.HttpParserError):
             await trio.aclose_forcefully(link)
             if exchange.started or exchange.gone:
@@ -111,6 +131,14 @@ class Elsewhere:
             await trio.aclose_forcefully(link)
             raise
         await self._keep(link, (part, client[0]), sent and reply.keep_alive)
+
+    def leave_out(self, part: int) -> None:
+        """Refuse the requests of a part for a moment: its worker stands still or ends."""
+        self._away_until[part] = trio.current_time() + AWAY_S
+
+    def is_away(self, part: int) -> bool:
+        """Return whether the requests of a part are refused for the moment."""
+        return trio.current_time() < self._away_until.get(part, 0.0)
 
     def close(self) -> None:
         """Close the idle links: the door has ended."""
@@ -186,14 +214,17 @@ class _Reply:
         self.complete = True
 
 
-async def _answer(link: trio.SocketStream, reply: _Reply, exchange: Exchange, send: Send) -> None:
-    """Pass the answer on to the client as it arrives."""
+async def _answer(
+    link: trio.SocketStream, reply: _Reply, exchange: Exchange, send: Send, data: bytes = b""
+) -> None:
+    """Pass the answer on to the client as it arrives; `data` has arrived already."""
     started = False
     while not reply.complete:
-        data = await link.receive_some(PIECE)
+        data = data or await link.receive_some(PIECE)
         if not data:
             raise trio.BrokenResourceError("the worker closed the link")
         reply.feed(data)
+        data = b""
         if reply.begun and not started:
             started = exchange.relayed = True
             await send(
@@ -220,13 +251,51 @@ async def _converse(
         first = await receive()
         if first["type"] != "http.request":
             raise BrokenPipeError("the client is gone")
-        data += _framed(head, first["body"], last=not first["more_body"])
+        body = _framed(head, first["body"], last=not first["more_body"])
         if first["more_body"]:
             exchange.stream()  # how fast it must come is for the other worker to say
-            return await _stream(link, reply, exchange, receive, send, data)
-    await link.send_all(data)
-    await _answer(link, reply, exchange, send)
+            await link.send_all(data)
+            await _read(link)
+            return await _stream(link, reply, exchange, receive, send, body)
+        data += body
+    sent, answer = False, b""
+    with trio.move_on_after(LINK_S) as waiting:
+        await link.send_all(data)
+        sent = True
+        answer = await link.receive_some(PIECE)
+        if not answer:
+            raise trio.BrokenResourceError("the worker closed the link")
+    if waiting.cancelled_caught:
+        see_that_read(link, sent=sent)  # the worker may work for longer on what it has read
+    await _answer(link, reply, exchange, send, answer)
     return True
+
+
+async def _read(link: trio.SocketStream) -> None:
+    """Wait until the worker has read all that was sent. Raises AwayError."""
+    rest_s = FIRST_LOOK_S
+    with trio.move_on_after(LINK_S):
+        while _unread(link):
+            await trio.sleep(rest_s)
+            rest_s = min(2 * rest_s, AGAIN_S)
+    see_that_read(link, sent=True)
+
+
+def see_that_read(link: trio.SocketStream, *, sent: bool) -> None:
+    """Raise AwayError if the worker has not read the whole request, and now never serves it: its door
+    drops a request whose link was closed before it was read."""
+    if sent and not _unread(link):
+        return
+    link.socket.shutdown(socket.SHUT_RDWR)
+    if sent and not _unread(link):  # it has just read the rest
+        raise trio.BrokenResourceError("the worker was given up while it began")
+    raise AwayError
+
+
+def _unread(link: trio.SocketStream) -> int:
+    """Return how much memory the bytes take that the other end has not read: 0 if it has read all."""
+    size = fcntl.ioctl(link.socket.fileno(), termios.TIOCOUTQ, bytes(4))
+    return int(struct.unpack("i", size)[0])
 
 
 async def _stream(

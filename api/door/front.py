@@ -17,6 +17,7 @@ from api.door.connection import ClientConnection
 from api.door.elsewhere import UNKNOWN, Elsewhere, Receive, Send
 from api.door.exchange import Exchange, Message
 from api.door.forwarded import Proxies
+from api.door.handing import Handed, Handing
 from api.door.handshakes import Handshake, HandshakeStatistics, HandshakeTurns
 from api.door.http2 import Http2Connection
 from api.door.http2_frames import Turns
@@ -24,7 +25,7 @@ from api.door.limits import LIMITS, Limits
 from api.door.listener import Listener, listening_sockets
 from api.door.places import Place, Places, PlacesStatistics, UntakenAnswers, account_of
 from api.door.tls import Certificate
-from api.door.transport import PlainTransport, TlsTransport, Transport
+from api.door.transport import LinkTransport, PlainTransport, TlsTransport, Transport
 from api.entry import ENTRY
 from api.heads import Heads
 from api.ingestion import Ingestion
@@ -55,6 +56,8 @@ class DoorStatistics:
     turned_away: int
     rests: int
     answered: dict[int, int]  # answers by status
+    handed: int  # connections that went to other workers
+    relayed: int  # requests that other workers answered for this one
 
 
 class FrontDoor:
@@ -73,12 +76,16 @@ class FrontDoor:
         heads: Heads | None = None,
         listens: bool = True,
         elsewhere: Elsewhere | None = None,
+        handing: Handing | None = None,
     ) -> None:
         """`heads` judges every request but ingestion; without it `app` judges them. `listens`: the door
         opens its address, or another server has the connections (`api.asgi`). `elsewhere`: the requests
-        that other workers answer."""
+        that other workers answer. `handing`: the way of whole connections to other workers and back."""
         self.heads = heads
         self.elsewhere = elsewhere
+        self.handing = handing
+        if handing is not None:
+            handing.door = self
         self.reactor = reactor
         self.timers = timers
         self.ingestion = ingestion
@@ -135,6 +142,8 @@ class FrontDoor:
                 self._nursery = None
                 if self.elsewhere is not None:
                     self.elsewhere.close()
+                if self.handing is not None:
+                    self.handing.close()
             await lifespan.stop()
             application.cancel_scope.cancel()
         self._ended.set()
@@ -159,14 +168,24 @@ class FrontDoor:
         """Take over sockets that listen already, and clients from which nothing was read yet."""
         self._inherited, self._waiting = listeners, waiting
 
-    def adopt(self, sock: socket.socket, address: Address) -> None:
-        """Serve a client's connection that another server has accepted, or this one as a standby."""
+    def adopt(self, sock: socket.socket, address: Address, data: bytes = b"") -> None:
+        """Serve a client's connection that another server has accepted, or this one as a standby.
+        `data`: the bytes read already, with a whole head."""
         if self.closing:
             sock.close()
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._accept(sock, address)
+        self._accept(sock, address, data)
+
+    def take_back(self, part: int, handed: Handed, *, away: bool) -> None:
+        """Serve a connection that another worker has not taken: its request is relayed or refused."""
+        assert self.elsewhere is not None
+        if away:
+            self.elsewhere.leave_out(part)
+        connection = ClientConnection(self, PlainTransport(handed.sock), handed.address)
+        self._channels.add(connection)
+        connection.go_on(handed.data, stays=True)
 
     def adopt_link(self, sock: socket.socket, address: Address) -> None:
         """Serve the requests of a client that another worker relays. They come without TLS."""
@@ -175,7 +194,7 @@ class FrontDoor:
             return
         sock.setblocking(False)
         self._accepted += 1
-        connection = ClientConnection(self, PlainTransport(sock), address)
+        connection = ClientConnection(self, LinkTransport(sock), address)
         connection.linked = True
         self._channels.add(connection)
 
@@ -187,7 +206,7 @@ class FrontDoor:
         for channel in list(self._channels):
             if isinstance(channel, ClientConnection | Handshake | Http2Connection):
                 channel.wind_up()
-        self._settle()
+        self.settle()
 
     async def drain(self, deadline: float) -> None:
         """Wait until all requests are answered, at most until `deadline` (of trio's clock). Then close
@@ -202,8 +221,10 @@ class FrontDoor:
             with trio.move_on_after(FORCE_S):
                 await self._ended.wait()
 
-    def _settle(self) -> None:
-        if self.closing and not self._channels and not self._passing:
+    def settle(self) -> None:
+        """Note the end of the last connection and request, once no more come."""
+        under_way = self.handing is not None and self.handing.waiting
+        if self.closing and not self._channels and not self._passing and not under_way:
             self._settled.set()
 
     def _close_all(self) -> None:
@@ -226,12 +247,14 @@ class FrontDoor:
             turned_away=self._turned_away,
             rests=sum(listener.rests for listener in self._listeners),
             answered=dict(self._answered),
+            handed=0 if self.handing is None else self.handing.handed,
+            relayed=0 if self.elsewhere is None else self.elsewhere.relayed,
         )
 
     # --- connections
 
-    def _accept(self, sock: socket.socket, address: Address) -> bool:
-        self._accepted += 1
+    def _accept(self, sock: socket.socket, address: Address, data: bytes = b"") -> bool:
+        self._accepted += not data  # else the worker that hands it over has counted it
         full = len(self._channels) >= self.limits.connections
         if full:
             self._evict()
@@ -249,6 +272,8 @@ class FrontDoor:
         connection = ClientConnection(self, PlainTransport(sock), address)
         self._channels.add(connection)
         if not full:
+            if data:
+                connection.go_on(data)
             return True
         self._turned_away += 1
         self._turning_away.add(connection)
@@ -284,7 +309,7 @@ class FrontDoor:
         """Drop a channel that has closed or was handed over."""
         self._channels.discard(channel)
         self._turning_away.discard(channel)
-        self._settle()
+        self.settle()
 
     def count(self, status: int) -> None:
         """Note an answer."""
@@ -319,7 +344,7 @@ class FrontDoor:
                 self._on_error(failure)
         finally:
             self._passing -= 1
-            self._settle()
+            self.settle()
 
     async def _serve_exchange(self, exchange: Exchange, client: Address) -> None:
         place: Place | None = None
@@ -350,7 +375,7 @@ class FrontDoor:
             if place is not None:
                 place.give_back()
             self._passing -= 1
-            self._settle()
+            self.settle()
 
     def serve_http2(self, transport: Transport, address: Address, data: bytes) -> None:
         """Serve the rest of a connection as HTTP/2."""

@@ -82,6 +82,22 @@ class PlainTransport:
         _shut(self.sock)
 
 
+class LinkTransport(PlainTransport):
+    """A link of another worker, which has given up the request whose link it has closed."""
+
+    __slots__ = ()
+
+    def read(self) -> bytes | None:
+        """See `Transport`. Raises OSError if the other worker has closed the link, even where bytes are
+        left: the end of an unread request must not be served, because its client has been refused."""
+        data = super().read()
+        if data:
+            with contextlib.suppress(BlockingIOError):
+                if not self.sock.recv(1, socket.MSG_PEEK):
+                    raise ConnectionResetError("the other worker has closed the link")
+        return data
+
+
 class TlsTransport:
     """A socket under TLS. Its handshake happens within `read`, and holds memory from its first step."""
 

@@ -182,6 +182,20 @@ METRICS: Sequence[Metric] = (
         door_of(lambda each: each.handshakes.waiting),
     ),
     Metric(
+        "angarium_http_connections_handed_over",
+        "counter",
+        "Connections that went to the worker that has their workspace.",
+        (),
+        door_of(lambda each: each.handed),
+    ),
+    Metric(
+        "angarium_http_requests_relayed",
+        "counter",
+        "Requests that were relayed to the worker that has their workspace.",
+        (),
+        door_of(lambda each: each.relayed),
+    ),
+    Metric(
         "angarium_http_requests_under_way",
         "gauge",
         "Requests that the application answers, or that wait for it. Ingestion is not among them.",

@@ -49,6 +49,8 @@ def welcome_links(
 
 
 BACKLOG = 256
+REST_S = 0.1  # after the descriptors ran out
+LINK, PASSAGE = "worker", "passage"  # names of sockets
 
 
 class LocalLinks:
@@ -63,7 +65,7 @@ class LocalLinks:
         """Open a link to a worker for a client's requests. Raises OSError."""
         sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            await sock.connect(str(self._path(number)))
+            await sock.connect(str(self._path(number, LINK)))
             link = trio.SocketStream(sock)
             await dial(link, self._keys, client)
         except LinkError as error:
@@ -78,16 +80,50 @@ class LocalLinks:
         self, adopt: Adopt, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED
     ) -> None:
         """Accept links until cancelled; `adopt` takes each with its client's address."""
-        path = self._path(self._own)
-        with suppress(FileNotFoundError):
-            path.unlink()  # a predecessor's
-        sock = trio.socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        await sock.bind(str(path))
-        sock.listen(BACKLOG)
+        sock = trio.socket.from_stdlib_socket(self._bound(socket.SOCK_STREAM, LINK))
         listener = trio.SocketListener(sock)
         await trio.serve_listeners(
             welcome_links(self._keys, adopt), [listener], task_status=task_status
         )
 
-    def _path(self, number: int) -> Path:
-        return self._folder / f"worker-{number}"
+    def passage(self, number: int) -> socket.socket:
+        """Open a passage to a worker: a socket that does not block, for descriptors. Messages stay whole.
+        Who may open it is the folder's matter: only its owner enters. Raises OSError."""
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            sock.setblocking(False)
+            sock.connect(str(self._path(number, PASSAGE)))
+        except OSError:
+            sock.close()
+            raise
+        return sock
+
+    async def accept_passages(
+        self,
+        receive: Callable[[socket.socket], None],
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Accept passages until cancelled; `receive` takes each."""
+        with trio.socket.from_stdlib_socket(self._bound(socket.SOCK_SEQPACKET, PASSAGE)) as sock:
+            task_status.started()
+            while True:
+                try:
+                    passage, _ = await sock.accept()
+                except OSError as error:  # the descriptors have run out: requests are relayed
+                    log.warning("passage.not_accepted", error=str(error))
+                    await trio.sleep(REST_S)
+                else:
+                    receive(socket.socket(fileno=passage.detach()))
+
+    def _bound(self, kind: int, name: str) -> socket.socket:
+        path = self._path(self._own, name)
+        with suppress(FileNotFoundError):
+            path.unlink()  # a predecessor's
+        sock = socket.socket(socket.AF_UNIX, kind)
+        sock.setblocking(False)
+        sock.bind(str(path))
+        sock.listen(BACKLOG)
+        return sock
+
+    def _path(self, number: int, name: str) -> Path:
+        return self._folder / f"{name}-{number}"

@@ -11,10 +11,10 @@ import trio.testing
 from msgspec import structs
 
 from api.budget import BodyBudget
-from api.door.elsewhere import Elsewhere
+from api.door.elsewhere import AwayError, Elsewhere, see_that_read
 from engine.model.read_models import Credential
 from engine.nodes.parts import WorkerPart
-from tests.door.house import EVENT, INGEST, House, post, running
+from tests.door.house import EVENT, INGEST, LATE_S, House, post, running
 from tests.door.streams import FILE, Warehouse, digest
 from tests.door.test_lanes import CASES, JSON, LANES, VARYING, Fields, bearer, by_http1, by_http2
 from tests.door.test_streams import chunked
@@ -23,21 +23,24 @@ FAR = WorkerPart(1, 2)
 
 
 class Pair:
-    """A door, and the door of the worker that has all workspaces. Clients come to the first one."""
+    """A door, and the door of the worker that has the workspace `one`. Clients come to the first one."""
 
-    def __init__(self, **far: Any) -> None:
-        self.near, self.far = House(), House(**far)
+    def __init__(self, near: dict[str, Any] | None = None, **far: Any) -> None:
+        self.near, self.far = House(**near or {}), House(**far)
         self.dialled = 0
         self.absent = False
         self.known = True  # to the near door
         self.links: list[socket.socket] = []
+        self.frozen: list[socket.socket] | None = None  # ends that the far worker does not read
         self.near.door.elsewhere = Elsewhere(
             WorkerPart(0, FAR.of), self.lookup, self.dial, self.catch_up
         )
 
     def lookup(self, authorization: bytes | None) -> Credential | None:
         found = self.far.admission.credential_of(authorization)
-        return structs.replace(found, workspace="01") if found and self.known else None
+        if found is None or not self.known:
+            return None
+        return structs.replace(found, workspace="00" if found.workspace == "two" else "01")
 
     async def dial(self, part: int, client: tuple[str, int]) -> trio.SocketStream:
         assert part == FAR.number
@@ -45,8 +48,11 @@ class Pair:
             raise ConnectionRefusedError
         self.dialled += 1
         ours, theirs = socket.socketpair()
-        self.links.append(theirs.dup())
-        self.far.door.adopt_link(theirs, client)
+        if self.frozen is None:
+            self.links.append(theirs.dup())
+            self.far.door.adopt_link(theirs, client)
+        else:
+            self.frozen.append(theirs)
         return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
 
     async def catch_up(self) -> None:
@@ -123,6 +129,43 @@ async def test_the_fate_is_unknown_when_the_link_breaks_before_the_answer() -> N
             link.shutdown(socket.SHUT_RDWR)
         assert (await client.response()).status == 500
         pair.far.ingest.answer()
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_worker_that_stands_still_is_told_with_503_and_serves_nothing_later(
+    streamed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.door.elsewhere.LINK_S", 0.01)
+    monkeypatch.setattr("api.door.elsewhere.AWAY_S", LATE_S)
+    async with open_pair() as pair:
+        pair.frozen = []
+        client = await pair.near.connect()
+        await client.send(post(body=EVENT[:-1] if streamed else EVENT, length=len(EVENT)))
+        answer = await client.response()
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        answer = await pair.near.ask(post())
+        assert answer.status == 503, "at once"
+        assert len(pair.frozen) == 1
+        pair.far.door.adopt_link(pair.frozen.pop(), ("127.0.0.1", 1))  # the worker wakes up
+        await pair.far.settled()
+        assert pair.far.ingest.bodies == []
+
+
+async def test_a_link_is_given_up_only_while_the_worker_has_not_read_the_request() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    async with trio.SocketStream(trio.socket.from_stdlib_socket(ours)) as link:
+        with theirs:
+            await link.send_all(EVENT)
+            theirs.recv(len(EVENT))
+            see_that_read(link, sent=True)
+            with pytest.raises(BlockingIOError):  # the link is as it was
+                theirs.recv(1)
+            await link.send_all(EVENT)
+            with pytest.raises(AwayError):
+                see_that_read(link, sent=True)
+            assert theirs.recv(len(EVENT)) == EVENT
+            assert theirs.recv(1) == b"", "which a worker that reads the request sees"
 
 
 async def test_a_client_that_leaves_ends_its_link() -> None:

@@ -2,13 +2,15 @@
 
 import socket
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 import trio
 import trio.testing
 
 from api.door.listener import listening_sockets
-from engine.peers.acceptor import accept_links
+from engine.peers.acceptor import LocalLinks, accept_links
+from engine.peers.folder import PREFIX, LinkFolder
 from engine.peers.handshake import MAGIC, LinkError, accept, dial
 from engine.peers.relay import Relay
 from tests.patience import HANGS_S
@@ -121,3 +123,41 @@ async def test_a_client_of_whom_nothing_was_read_is_left_to_the_successor() -> N
         assert sock.recv(5) == b"early"
         sock.close()
         await client.aclose()
+
+
+async def test_a_passage_leads_to_the_worker_that_it_names(tmp_path: Path) -> None:
+    one, other = (LocalLinks(tmp_path, number, NEW) for number in range(2))
+    with pytest.raises(FileNotFoundError):
+        one.passage(1)
+    found, accepted = trio.open_memory_channel[socket.socket](1)
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):  # a worker that starts again takes its predecessor's place
+            scope = await nursery.start(accepting, other, found)
+            with one.passage(1) as sent, await accepted.receive() as received:
+                sent.send(b"whole")
+                sent.send(b"messages")
+                assert received.recv(100) == b"whole"
+            scope.cancel()
+
+
+async def accepting(
+    links: LocalLinks,
+    found: trio.MemorySendChannel[socket.socket],
+    task_status: trio.TaskStatus[trio.CancelScope] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    with trio.CancelScope() as scope:
+        async with trio.open_nursery() as nursery:
+            await nursery.start(links.accept_passages, found.send_nowait)
+            task_status.started(scope)
+
+
+def test_a_parent_removes_the_folders_of_dead_parents(tmp_path: Path) -> None:
+    living = LinkFolder(tmp_path)
+    dead, other = tmp_path / f"{PREFIX}dead", tmp_path / "other"
+    for each in (dead, other):
+        (each / "worker-0").mkdir(parents=True)
+    new = LinkFolder(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([living.path, new.path, other])
+    living.close()
+    new.close()
+    assert list(tmp_path.iterdir()) == [other]

@@ -1,0 +1,260 @@
+"""The hand-over of clients' connections to the workers that have their workspaces.
+
+A connection goes as a descriptor, with its client's address and the bytes read so far, over a passage:
+a unix socket to the other worker. That worker confirms each connection before it looks at it. What is
+not confirmed was not served, so the sender takes it back. Nothing here awaits.
+"""
+
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+import trio
+
+from api.door.channel import Address
+from api.door.framing import MAX_HEAD
+from api.door.transport import RECEIVE_BYTES
+from engine.runtime.reactor import Reactor, Registration
+from engine.runtime.timers import Timer, Timers
+
+TAKEN, REFUSED = b"+", b"-"  # of one connection each, in the order of their sending
+WAITING = 128  # connections that one worker has not confirmed: as many confirmations fit a socket
+CONFIRM_S = 2.0  # a worker that has not confirmed by then stands still
+PER_PASS = 16  # connections or confirmations of one passage, as a listener accepts
+MOST = MAX_HEAD + RECEIVE_BYTES + 1024  # bytes of a message: what was read, and the address
+
+
+class Handed(NamedTuple):
+    """A connection on its way to another worker."""
+
+    sock: socket.socket
+    address: Address
+    data: bytes  # read and not served
+
+
+class Taker(Protocol):
+    """The calls that the hand-over makes to the door."""
+
+    closing: bool  # no connection is taken any more
+
+    def adopt(self, sock: socket.socket, address: Address, data: bytes) -> None:
+        """Serve a connection of which `data` was read already."""
+
+    def take_back(self, part: int, handed: Handed, *, away: bool) -> None:
+        """Serve a connection that the worker of a part did not take. `away`: it stands still or ends."""
+
+    def settle(self) -> None:
+        """Note that a connection is not on its way any more."""
+
+
+class Handing:
+    """Owner of the passages from and to other workers, and of the connections that are on their way."""
+
+    def __init__(
+        self, reactor: Reactor, timers: Timers, connect: Callable[[int], socket.socket]
+    ) -> None:
+        """`connect` opens a passage to the worker of a part at once, or raises OSError."""
+        self.reactor = reactor
+        self.timers = timers
+        self.door: Taker | None = None  # set by the door itself
+        self._connect = connect
+        self._passages: dict[int, _Passage] = {}
+        self._arrivals: set[_Arrivals] = set()
+        self.handed = 0  # connections that other workers have taken
+
+    def hand(self, part: int, sock: socket.socket, address: Address, data: bytes) -> bool:
+        """Hand a connection over. False: the caller keeps it, since no worker would take it now."""
+        passage = self._passages.get(part)
+        if passage is None:
+            try:
+                passage = self._passages[part] = _Passage(self, part, self._connect(part))
+            except OSError:
+                return False
+        return passage.send(Handed(sock, address, data))
+
+    def receive(self, sock: socket.socket) -> None:
+        """Take the connections that another worker sends over a passage."""
+        self._arrivals.add(_Arrivals(self, sock))
+
+    @property
+    def waiting(self) -> int:
+        """The number of connections that are not confirmed yet."""
+        return sum(len(passage.waiting) for passage in self._passages.values())
+
+    def forget(self, ended: "_Passage | _Arrivals") -> None:
+        """Drop a passage that has ended."""
+        if isinstance(ended, _Arrivals):
+            self._arrivals.discard(ended)
+        else:
+            del self._passages[ended.part]
+
+    def close(self) -> None:
+        """Close all passages, and the connections on their way."""
+        for passage in list(self._passages.values()):
+            for handed in passage.end():
+                handed.sock.close()
+        for arrivals in list(self._arrivals):
+            arrivals.close()
+
+
+class _Passage:
+    """The sending end of a passage."""
+
+    def __init__(self, handing: Handing, part: int, sock: socket.socket) -> None:
+        self._handing = handing
+        self.part = part
+        self._sock = sock
+        self.waiting: deque[tuple[float, Handed]] = deque()  # with when each must be confirmed
+        self._timer: Timer | None = None
+        self._registration: Registration = handing.reactor.register(sock, self)
+
+    def send(self, handed: Handed) -> bool:
+        """Send a connection; False if it cannot be sent now."""
+        if len(self.waiting) >= WAITING:
+            return False
+        host, port = handed.address
+        try:
+            socket.send_fds(
+                self._sock,
+                [b"%d %b\n" % (port, host.encode()), handed.data],
+                [handed.sock.fileno()],
+            )
+        except OSError:  # it is full, or has ended: `ready` learns that
+            return False
+        self.waiting.append((trio.current_time() + CONFIRM_S, handed))
+        if self._timer is None:
+            self._timer = self._handing.timers.call_later(CONFIRM_S, self._look)
+        return True
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Take confirmations."""
+        for _ in range(PER_PASS):
+            try:
+                said = self._sock.recv(1)
+            except BlockingIOError:
+                return
+            except OSError:
+                said = b""
+            if not said:
+                self._break(away=False)
+                return
+            self._confirmed(said)
+
+    def abort(self, error: BaseException | None) -> None:
+        """The worker has ended."""
+        self._break(away=False)
+
+    def _confirmed(self, said: bytes) -> None:
+        _, handed = self.waiting.popleft()
+        if said == TAKEN:
+            self._handing.handed += 1
+            handed.sock.close()  # the other worker has its own descriptor of it
+            if self._handing.door is not None:
+                self._handing.door.settle()
+        else:
+            self._return(handed, away=True)
+
+    def _return(self, handed: Handed, *, away: bool) -> None:
+        door = self._handing.door
+        assert door is not None
+        door.take_back(self.part, handed, away=away)
+
+    def _look(self) -> None:
+        """End the passage if the oldest connection waits for too long."""
+        self._timer = None
+        if not self.waiting:
+            return
+        due, _ = self.waiting[0]
+        if due <= trio.current_time():
+            self._break(away=True)
+        else:
+            self._timer = self._handing.timers.call_at(due, self._look)
+
+    def _break(self, *, away: bool) -> None:
+        for handed in self.end():
+            self._return(handed, away=away)
+
+    def end(self) -> list[Handed]:
+        """Close the passage; return the connections that the other worker has not confirmed.
+
+        From the shutdown on that worker cannot confirm any more, and does not serve what it cannot
+        confirm. Its earlier confirmations are still there to be read.
+        """
+        with suppress(OSError):  # it has ended itself
+            self._sock.shutdown(socket.SHUT_RD)
+        for _ in range(len(self.waiting) + 1):  # and once the error that its end is told with
+            try:
+                said = self._sock.recv(1)
+            except BlockingIOError:
+                break
+            except OSError:
+                continue
+            if not said:
+                break
+            self._confirmed(said)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        left = [handed for _, handed in self.waiting]
+        self.waiting.clear()
+        self._handing.forget(self)
+        self._handing.reactor.close(self._registration, self._sock)
+        return left
+
+
+class _Arrivals:
+    """The receiving end of a passage."""
+
+    def __init__(self, handing: Handing, sock: socket.socket) -> None:
+        self._handing = handing
+        self._sock = sock
+        self._registration = handing.reactor.register(sock, self)
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Take connections, a bounded number."""
+        for _ in range(PER_PASS):
+            try:
+                data, descriptors, _, _ = socket.recv_fds(
+                    self._sock, MOST, 1, socket.MSG_CMSG_CLOEXEC
+                )
+            except BlockingIOError:
+                return
+            except OSError:
+                data, descriptors = b"", []
+            if not data:
+                self.close()
+                return
+            if not self._take(data, [socket.socket(fileno=each) for each in descriptors]):
+                self.close()  # the rest is the sender's again
+                return
+
+    def _take(self, message: bytes, sockets: list[socket.socket]) -> bool:
+        """Confirm a connection and serve it; False if the sender does not listen any more."""
+        door = self._handing.door
+        assert door is not None
+        taken = bool(sockets) and not door.closing  # without sockets: the descriptors have run out
+        try:
+            self._sock.send(TAKEN if taken else REFUSED)
+        except OSError:
+            taken, sent = False, False
+        else:
+            sent = True
+        if taken:
+            where, _, data = message.partition(b"\n")
+            port, _, host = where.partition(b" ")
+            door.adopt(sockets[0], (host.decode(), int(port)), data)
+        else:
+            for each in sockets:
+                each.close()
+        return sent
+
+    def abort(self, error: BaseException | None) -> None:
+        """The sender has ended."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the passage. What it still holds goes back to its sender."""
+        self._handing.forget(self)
+        self._handing.reactor.close(self._registration, self._sock)
