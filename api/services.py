@@ -23,6 +23,7 @@ from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.keys import KeyCommands
 from engine.control.last_use import LastUse
+from engine.control.machines import MachineCommands
 from engine.control.ports import CustomerStore, DestinationPages, RuleStore, TransformStore
 from engine.control.replays import ReplayCommands
 from engine.control.rules import RuleCommands
@@ -141,6 +142,8 @@ class Services:
     live: Live
     watch: LoopWatch
     nodes: Liveness  # of all servers on this database
+    links: Mapping[str, bool]  # whether each was reached when it was last dialled, by id
+    machines: MachineCommands
     directory: LiveActors
     judge: EventJudge  # whose time previews take
     customers: CustomerCommands

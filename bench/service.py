@@ -291,6 +291,7 @@ class Service:
                 [*self.command(*arguments), "--data-dir", str(self.folder)],
                 capture_output=True,
                 check=True,
+                env=os.environ | self.settings,
                 cwd=self.root,
             )
         key = str(json.loads(done.stdout)["secret"])

@@ -7,6 +7,7 @@ The description of a field is what `angarium serve --help` prints. Field `egress
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
+from socket import gethostname
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -14,6 +15,7 @@ from engine.core.destination import MOST_CONCURRENCY
 from engine.model.egress_proxy import ProxyUrl
 from engine.model.hops import MOST as MOST_HOPS
 from engine.model.setting_values import (
+    MOST_WORKERS,
     Bound,
     TemplateHosts,
     Workers,
@@ -75,10 +77,25 @@ class Settings(BaseModel):
     peer_bind: Bound | None = Field(
         None,
         description="address and port for other servers on one database. With it, a server that starts "
-        "beside another one stands by and takes over when that is gone. None: it replaces the other",
+        "beside others shares their work or stands by, and takes over from what is gone. None: it "
+        "replaces the other",
     )
     peer_advertise: str | None = Field(
         None, description="host and port where others reach peer_bind. None: peer_bind itself"
+    )
+    parts: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_WORKERS,
+        description="with peer_bind: the number of parts in which machines share the workspaces. Each "
+        "machine runs a process for each part. None: the database's number, at first twice the workers, "
+        "or one for one worker",
+    )
+    node_name: str | None = Field(
+        None,
+        min_length=1,
+        max_length=253,
+        description="name of this machine among those that share a database. None: the host's name",
     )
     egress_allow: tuple[IPv4Network | IPv6Network, ...] = Field(
         (),
@@ -381,6 +398,11 @@ class Settings(BaseModel):
         if self.peer_bind is not None:
             found["peer_bind"] = host_and_port(self.peer_bind)
         return found
+
+    @property
+    def machine(self) -> str:
+        """The name of this machine."""
+        return self.node_name or gethostname()
 
     @property
     def peer_address(self) -> str | None:

@@ -88,7 +88,7 @@ _END_HOLDERS = """
 _ACTIVE = """
     SELECT process::text, coalesce(beat, -1)
     FROM home_leases JOIN processes ON processes.id = process LEFT JOIN nodes ON nodes.id = process
-    WHERE slot = 0
+    WHERE slot = $1
 """
 _LIVE_WRITERS = """
     SELECT count(*) FROM pg_stat_activity
@@ -119,13 +119,13 @@ class Takeover:
     live_writers: int
 
 
-# Whether a takeover may succeed the node that has the database.
+# Whether a takeover may succeed the node that has the part.
 MaySucceed = Callable[[Active | None], bool]
 
 
-async def active_node(connection: Connection) -> Active | None:
-    """Return the node that has the database; None after its orderly end, which removes its row."""
-    rows = await connection.fetch(_ACTIVE)
+async def active_node(connection: Connection, part: WorkerPart) -> Active | None:
+    """Return the node that has a part; None after its orderly end, which removes its row."""
+    rows = await connection.fetch(_ACTIVE, part.slots.start)
     return Active(*rows[0]) if rows else None
 
 
@@ -158,7 +158,7 @@ class Ownership:
         return taken
 
     async def succeed(self, upkeep: Connection, active: Active | None) -> Takeover | None:
-        """Take over everything from a node that is dead (None: no node has the database).
+        """Take over the part from a node that is dead (None: no node has the part).
 
         Returns None where another node has taken over already, or where the dead node has beaten again.
         """
@@ -212,7 +212,7 @@ class Ownership:
                 holders,
                 slots,
             )
-            if not may_succeed(await active_node(upkeep)):
+            if not may_succeed(await active_node(upkeep, self.part)):
                 return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
             # A standby's row gives no right (`storage.nodes.membership`), and its node may just be

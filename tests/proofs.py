@@ -24,6 +24,7 @@ PROOFS = (
     "tests/packages/test_proxies.py",  # nginx and HAProxy in front of a server
     "tests/packages/test_receivers.py",  # receivers in Go, Node and Java, built and sent to
     "tests/process/test_backup.py",  # a backup under load, restored
+    "tests/process/test_cluster.py",  # two machines under load, drained and killed
     "tests/process/test_database.py",  # trouble with the database under load
     "tests/process/test_files.py",  # kills while files come and go
     "tests/process/test_kills.py",  # kills while events are accepted and delivered

@@ -11,6 +11,7 @@ from storage.database.errors import OwnershipLostError, StoreError
 from storage.embedded.server import EmbeddedError
 from storage.encryption.secretbox import SecretBoxError
 from storage.files.blobs import FileStoreError
+from storage.nodes.cluster import PartsError
 
 EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
 
@@ -38,6 +39,7 @@ _CODES: dict[type[Exception], int] = {  # the first that fits counts
     OwnershipLostError: EXIT_FAILED,
     EmbeddedError: EXIT_DATABASE,
     StoreError: EXIT_DATABASE,
+    PartsError: EXIT_SETTINGS,
     GivenUpError: EXIT_FAILED,
     OSError: EXIT_SETTINGS,
 }

@@ -4,7 +4,7 @@ It is the one place that knows every part. It wires and decides nothing.
 """
 
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 
 import structlog
@@ -39,6 +39,10 @@ from storage.migrations.migrate import migrate
 from storage.ownership import Takeover
 
 FLUSH_S = 3.0  # part of the grace time, kept for making past decisions durable
+# For attempts in flight when a part is handed over. Meanwhile the part's other deliveries wait; a slower
+# attempt is sent again by the successor.
+HAND_OVER_S = 5.0
+LAST_REQUESTS_S = 2.0  # for requests under way then; the others wait as long for the successor
 OWN_EVENTS_S = 0.5  # the least part of that for the service's own events
 DATABASE_STOP_S = 1.0  # the least time that the embedded database has to end in order
 ANSWER_S = 1.0  # of the shortest grace time: the time that a healthy database needs to answer
@@ -72,6 +76,8 @@ class Server(ControlParts):
         super().__init__(settings, bridge, box, embedded, self._address, worker)
         self.clock.tell(self._clock_stepped)
         self.stopping = False
+        self.told_to_stop = False  # by a signal
+        self._acceptors: set[trio.CancelScope] = set()  # of links
         self._preparing = trio.CancelScope()
         self.door: FrontDoor = door_of(self, self.unready, listens=listens)
         if worker is not None:
@@ -177,14 +183,27 @@ class Server(ControlParts):
             child("certificate", partial(watch, self.door.certificate), restart=Restart.TRANSIENT),
         ]
 
-    async def stop(self) -> None:
+    async def hand_over(self) -> None:
+        """End in order for another server that takes over. It accepts events until no attempt is in
+        flight, so that requests wait for the successor alone."""
+        grace_s = self.settings.shutdown_grace
+        await self.directory.drain(trio.current_time() + min(HAND_OVER_S, grace_s))
+        if not self.stopping:
+            for scope in self._acceptors:
+                scope.cancel()
+            await self.stop(min(LAST_REQUESTS_S + FLUSH_S, grace_s))
+
+    async def stop(self, grace_s: float | None = None) -> None:
         """End in order: accept no more, finish or hand back what is in flight, make it durable."""
+        if self.stopping:
+            return  # it hands its part over already
         self.stopping = True
+        grace_s = self.settings.shutdown_grace if grace_s is None else grace_s
         self.live.stop()
         self._preparing.cancel()
-        end = trio.current_time() + self.settings.shutdown_grace
+        end = trio.current_time() + grace_s
         deadline = max(trio.current_time(), end - FLUSH_S)
-        log.info("server stopping", grace_s=self.settings.shutdown_grace)
+        log.info("server stopping", grace_s=grace_s)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.door.drain, deadline)
             nursery.start_soon(self.directory.drain, deadline)
@@ -214,6 +233,7 @@ class Server(ControlParts):
         """Stop at the first signal; at a second one, at once."""
         async with trio.open_nursery() as nursery:
             await anext(signals)
+            self.told_to_stop = True
             nursery.start_soon(self.stop)
             nursery.start_soon(self._cut_in_time)
             first = trio.current_time()
@@ -243,15 +263,32 @@ class Server(ControlParts):
         return [child("summaries", self.summarising.run, restarts=ALWAYS)]
 
     def _peers(self) -> list[Child]:
-        found = [] if self.standby is None else [child("peers", self.standby.accept)]
+        found = []
+        if self.standby is not None:
+            peers = partial(self._incoming, self.standby.accept)
+            found.append(child("peers", peers, restart=Restart.TRANSIENT))
+            found.append(child("placement", self.standby.watch_placement, restarts=ALWAYS))
         if self.links is not None:
-            found.append(child("links", partial(self.links.accept, self.door.adopt_link)))
+            links = partial(self._incoming, partial(self.links.accept, self.door.adopt_link))
+            found.append(child("links", links, restart=Restart.TRANSIENT))
         if self.links is not None and self.door.handing is not None:
             receive = self.door.handing.receive
             found.append(child("passages", partial(self.links.accept_passages, receive)))
         if self.worker is not None and self.worker.pulse is not None:
             found.append(child("pulse", partial(beat, self.worker.pulse), restarts=ALWAYS))
         return found
+
+    async def _incoming(
+        self,
+        accept: Callable[..., Awaitable[None]],
+        task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Accept links until the part is handed over: from then on others try until its next node is
+        there."""
+        with trio.CancelScope() as scope:
+            self._acceptors.add(scope)
+            await accept(task_status=task_status)
+        self._acceptors.discard(scope)
 
     def _clock_stepped(self, by_s: float) -> None:
         follow(self.directory, by_s, self.clock.now())

@@ -16,6 +16,7 @@ from engine.control.dlq import DeadLetterCommands
 from engine.control.erasure import CustomerErasures, ErasureCommands
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
+from engine.control.machines import MachineCommands
 from engine.control.replays import ReplayCommands
 from engine.control.schemas import SchemaCommands
 from engine.control.sessions import SessionCommands
@@ -40,6 +41,7 @@ from storage.log.deliveries import PostgresDeliveries
 from storage.log.events import PostgresEvents
 from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
+from storage.nodes.cluster import MachineRows
 from storage.replays.jobs import PostgresJobs
 from storage.retention.erasing import CustomerErasureRows, PostgresErasure
 
@@ -167,6 +169,13 @@ def services_of(
         live=server.live,
         watch=server.watch,
         nodes=server.membership.liveness,
+        links={} if server.part_links is None else server.part_links.states,
+        machines=MachineCommands(
+            MachineRows(server.bridge.pool),
+            server.membership.liveness,
+            audit_log,
+            server.writer,
+        ),
         directory=server.directory,
         ingestion=make_blueprint(ingestion),
         streams=ingestion.bodies.streams,

@@ -127,6 +127,7 @@ class DeliveryParts(Foundation):
             gone=partial(self.background.spawn, gone),
             make_machine=machine_class(),
         )
+        self.waiting = lambda: self.directory.memory.deliveries
         self.sharing = Sharing(settings, self.wire, self.directory)
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
         accept = bridge.connection(INTAKE, self.ownership.renew_intake)

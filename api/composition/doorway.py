@@ -82,7 +82,7 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
         elsewhere = Elsewhere(
             server.part,
             admission.credential_of,
-            server.links.dial,
+            (server.part_links or server.links).dial,
             server.changes.catch_up,
             limits_for(settings.descriptor_share_inbound).connections // 2 or 1,
         )

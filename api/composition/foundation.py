@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import structlog
+import trio
 from msgspec import Struct
 
 from api.live import Live
@@ -19,14 +20,16 @@ from engine.model.hops import PURPOSE as HOPS
 from engine.model.hops import Hops
 from engine.model.identity import Identity
 from engine.model.read_models import Models
+from engine.nodes.liveness import Load
 from engine.nodes.parts import WHOLE, WorkerPart
 from engine.peers.acceptor import LocalLinks
 from engine.peers.handshake import PURPOSE as LINK_KEYS
+from engine.peers.parts import PartLinks
 from engine.plans.file import plans_of
 from engine.plans.plans import Plans
 from engine.recording.announcer import Announcer
 from engine.recording.feed import Feed
-from engine.recording.throughput import Throughput
+from engine.recording.throughput import Pace, Throughput
 from engine.recording.trouble import TroubleLog
 from engine.routing.router import Router
 from engine.runtime.background import Background
@@ -90,13 +93,24 @@ class Foundation:
             bridge,
             self.ownership,
             address=settings.peer_address,
-            name=None if worker is None else worker.name,
+            name=settings.node_name if worker is None else worker.name,
+            machine=settings.machine,
+            load=lambda: self.load(),
         )
         self.tracing = open_tracing(settings, self.ownership.process, self.clock.now)
-        self.links: LocalLinks | None = None
+        self.links: LocalLinks | None = None  # to the other processes of this machine
+        self.part_links: PartLinks | None = None  # to those of all machines
         if worker is not None and worker.links is not None:
             keys = box.derived(LINK_KEYS)
             self.links = LocalLinks(worker.links, worker.part.number, keys)
+            if settings.peer_bind is not None:
+                self.part_links = PartLinks(
+                    self.links,
+                    lambda: self.membership.liveness.rows,
+                    settings.machine,
+                    self.part.of,
+                    keys,
+                )
         self.upkeep = bridge.connection(UPKEEP)
         now = self.clock.now
         self.hops = Hops(box.derived(HOPS), settings.hop_limit)
@@ -111,8 +125,14 @@ class Foundation:
         self.trouble = TroubleLog(self.own_events.announce_once)
         self.announcer = Announcer(self.trouble, self.models.destinations.get)
         self.throughput = Throughput(now)
+        self._pace = Pace(self.throughput, trio.current_time)
+        self.waiting: Callable[[], int] = int  # deliveries in memory, once there is a directory
         self.feed = Feed()
         self.live = Live(self.feed)
+
+    def load(self) -> Load:
+        """Return what this process does, for the table of nodes."""
+        return Load(*self._pace.look(), self.waiting())
 
 
 def report(error: Exception) -> None:

@@ -48,6 +48,7 @@ _ALONE = {
     "passages": "it holds nothing but its listener: passages that it accepted are the door's",
     "pulse": "it holds nothing: the next beat says that the worker is alive",
     "peers": "it holds nothing but its listener: links that it accepted are the door's",
+    "placement": "it counts its looks anew",
     "operations": "it holds nothing but its listener",
     "certificate": "it looks at the files again; the certificate that was read last is the door's",
     "database": "it looks whether the embedded database runs, and starts it",

@@ -11,12 +11,15 @@ import trio
 from api.cli.failures import EXIT_FAILED, ListenError, known_failure
 from api.composition import Server
 from api.composition.doorway import pages_made
+from api.composition.forks import asked_in_fork
 from api.composition.foundation import WorkerNode
-from api.composition.workers import EXIT_LOST, Workers
+from api.composition.workers import EXIT_HANDED_OVER, EXIT_LOST, Workers
 from api.core_dumps import forbid_core_dumps
 from api.door.listener import see_that_free
 from api.door.tls import Certificate, server_context
 from engine.files.ports import BlobsAwayError
+from engine.model.setting_values import MOST_WORKERS
+from engine.nodes.parts import first_parts
 from engine.plans.file import plans_of
 from engine.runtime.clock import LoopClock
 from engine.settings import Settings
@@ -31,6 +34,7 @@ from storage.encryption.key_file import open_secret_box
 from storage.encryption.secretbox import SecretBox
 from storage.files.blobs import open_blobs, try_store
 from storage.migrations.migrate import migrate
+from storage.nodes.cluster import agree_on_parts
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # Reads the certificate again. In a terminal it means that the terminal is gone: the server stops.
@@ -44,13 +48,28 @@ log = structlog.get_logger("angarium")
 def serve(settings: Settings) -> int:
     """Run a server, or its workers, until SIGTERM or SIGINT; return the exit code."""
     forbid_core_dumps()
-    return _explained(partial(_serve_alone if settings.workers == 1 else _serve_workers, settings))
+    return _explained(partial(_serve_shared, settings))
+
+
+def _serve_shared(settings: Settings) -> int:
+    """Run one server, or the workers. On a database that machines share there is one for each part."""
+    if settings.peer_bind is not None:
+        read_declared(settings)
+        code, parts = asked_in_fork(
+            settings, lambda tell: _explained(partial(_agree, settings, tell))
+        )
+        if code:
+            return code
+        settings = settings.model_copy(update={"workers": parts})
+    return (_serve_alone if settings.workers == 1 else _serve_workers)(settings)
 
 
 def _serve_alone(settings: Settings) -> int:
     read_declared(settings)
     see_that_addresses_are_free(settings)
-    trio.run(_serve, settings, secret_box(settings), clock=LoopClock())
+    box = secret_box(settings)
+    while trio.run(_serve, settings, box, clock=LoopClock()):
+        log.info("server starts again", meaning="its part was handed over, and it stands by")
     return 0
 
 
@@ -68,6 +87,22 @@ def _serve_workers(settings: Settings) -> int:
     return Workers(settings, bring_up_to_date, run_worker).run()
 
 
+def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
+    """Bring the database up to date, and `tell` in how many parts machines share it."""
+
+    first = first_parts(settings.workers, MOST_WORKERS)
+
+    async def ask(url: str) -> int:
+        async with open_bridge(url) as bridge:
+            upkeep = bridge.connection(UPKEEP)
+            await migrate(upkeep)
+            return await agree_on_parts(upkeep, settings.parts, first)
+
+    assert settings.database_url is not None
+    tell(trio.run(ask, settings.database_url))
+    return 0
+
+
 def _migrate(settings: Settings) -> int:
     assert settings.database_url is not None
     trio.run(_bring_up_to_date, settings.database_url)
@@ -81,8 +116,8 @@ async def _bring_up_to_date(url: str) -> None:
 
 def _serve_worker(settings: Settings, box: SecretBox, worker: WorkerNode) -> int:
     see_that_addresses_are_free(settings, but="bind")  # the parent has that
-    trio.run(_serve, settings, box, worker, clock=LoopClock())
-    return 0
+    handed_over = trio.run(_serve, settings, box, worker, clock=LoopClock())
+    return EXIT_HANDED_OVER if handed_over else 0
 
 
 def _explained(run: Callable[[], int], lost: int = EXIT_FAILED) -> int:
@@ -138,7 +173,9 @@ def see_that_addresses_are_free(settings: Settings, but: str = "") -> None:
             raise ListenError(setting, getattr(settings, setting), error) from error
 
 
-async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None = None) -> None:
+async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None = None) -> bool:
+    """Run a server to its end; return whether it has handed its part over, and is to stand by again."""
+    handed_over = False
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
     # What the receiver goes back to: one that comes when all has ended must not become the exit code.
@@ -152,11 +189,12 @@ async def _serve(settings: Settings, box: SecretBox, worker: WorkerNode | None =
                 log.info("server stopped", before="the database had started")
             else:
                 renews = HANG_UP not in stopping
-                await _run(settings, box, url, embedded, signals, renews, worker)
+                handed_over = await _run(settings, box, url, embedded, signals, renews, worker)
         finally:
             if embedded is not None:
                 with trio.CancelScope(shield=True):
                     await trio.to_thread.run_sync(embedded.stop)
+    return handed_over
 
 
 async def _run(
@@ -167,7 +205,7 @@ async def _run(
     signals: AsyncIterator[int],
     renews: bool,
     worker: WorkerNode | None,
-) -> None:
+) -> bool:
     async with open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded, worker=worker)
         # Asked now that the folder is ours: a restoration may have put it there until then.
@@ -192,6 +230,7 @@ async def _run(
         if embedded is not None and not in_order:
             embedded.stop_within_s = AT_ONCE_S
         log.info("server stopped")
+        return server.standby is not None and server.standby.handed_over and not server.told_to_stop
 
 
 async def _renew_at_hang_up(certificate: Certificate | None) -> None:

@@ -1,6 +1,6 @@
-"""The standby: a server that waits while another server has the database.
+"""This server among others on one database: it stands by for its part, takes it over, and hands it over.
 
-It relays its clients' connections, observes the other nodes, and takes over when it is next.
+As a standby it relays its clients' connections, observes the other nodes, and takes over when it is next.
 """
 
 import socket
@@ -12,9 +12,10 @@ import trio
 from api.cli.failures import ListenError
 from api.door.listener import listening_sockets
 from engine.model.setting_values import host_and_port
-from engine.nodes.liveness import BEAT_S, is_successor
+from engine.nodes.liveness import BEAT_S, Active, NodeState, is_successor
+from engine.nodes.placement import belongs_on
 from engine.peers.acceptor import accept_links
-from engine.peers.handshake import PURPOSE
+from engine.peers.handshake import NO_TLS, PURPOSE
 from engine.peers.relay import Relay
 from engine.ports.outage import Outage
 from storage.database.errors import StoreError
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from api.composition import Server
 
 LEAVE_S = 1.0  # for the last statement of a server that ends
+SOON_S = 0.1  # between two looks at a part that is about to come here
+# Looks in a row at which a part belongs on another machine, before it is handed over: a machine that is
+# just starting or stopping must not move it to and fro.
+STEADY_LOOKS = 4
 
 log = structlog.get_logger("angarium")
 
@@ -38,9 +43,11 @@ class Standby:
         self._relay = Relay(self._keys)
         self._outage = Outage("the table of nodes")
         self._active: str | None = ""  # as of the last look; "" before the first one
+        self._pause_s = BEAT_S
+        self.handed_over = False  # its part, in order, because that belongs on another machine
 
     async def wait_turn(self) -> Takeover:
-        """Relay connections until this server has taken the database over; then the door serves them."""
+        """Relay connections until this server has taken its part over; then the door serves them."""
         server = self._server
         listeners = self._opened()
         async with trio.open_nursery() as nursery:
@@ -48,7 +55,7 @@ class Standby:
             taken = None
             while taken is None:
                 taken = await self._outage.outlast(lambda _: self._look())
-                await trio.sleep(0 if taken else BEAT_S)
+                await trio.sleep(0 if taken else self._pause_s)
             nursery.cancel_scope.cancel()
         server.door.inherit(listeners, self._relay.waiting)
         return taken
@@ -57,17 +64,51 @@ class Standby:
         """Send heartbeats, and take over when this server is next."""
         server = self._server
         active = await server.membership.stand_by()
-        liveness = server.membership.liveness
+        liveness, part = server.membership.liveness, server.part
         node = None if active is None else active.id
-        if is_successor(liveness, node):
+        machine = belongs_on(liveness, part.number, part.of)
+        if is_successor(liveness, node, self._candidates(node, machine)):
             return await server.ownership.succeed(server.upkeep, active)
-        row = next((row for row in liveness.rows if row.id == node), None)
-        self._relay.aim(node, None if row is None else row.address)
+        self._pause_s = SOON_S if machine == server.membership.machine else BEAT_S
+        self._steer(active)
+        return None
+
+    def _candidates(self, active: str | None, machine: str | None) -> frozenset[str]:
+        """Return the nodes that can take this part over: those of the machine that it belongs on, or all
+        where that machine has none."""
+        membership, part = self._server.membership, self._server.part
+        rows = [row for row in membership.liveness.rows if row.part == part and row.id != active]
+        live = [row for row in rows if membership.liveness.state(row.id) is not NodeState.DEAD]
+        there = frozenset(row.id for row in live if row.machine == machine)
+        return there or frozenset(row.id for row in live)
+
+    def _steer(self, active: Active | None) -> None:
+        """Let the relay carry its clients to the node that has the part, or to any other that works.
+        Where a process of this machine works, that one has the machine's clients."""
+        membership = self._server.membership
+        liveness = membership.liveness
+        working = [row for row in liveness.rows if row.active]
+        here = membership.machine
+        self._relay.rest(
+            any(
+                row.machine == here and row.part.of > 1 and liveness.state(row.id) is NodeState.LIVE
+                for row in working
+            )
+        )
+        node = None if active is None else active.id
+        row = next((row for row in working if row.id == node), None)
+        if row is None and not self._server.part.whole:
+            row = min((row for row in working if row.address), key=lambda row: row.id, default=None)
+        self._relay.aim(node if row is None else row.id, None if row is None else row.address)
         if node != self._active:
             self._active = node
-            name = None if row is None else row.name
-            log.info("node.stood_by", node=server.ownership.process, active=node, name=name)
-        return None
+            log.info(
+                "node.stood_by",
+                node=membership.id,
+                part=self._server.part.number,
+                active=node,
+                name=None if row is None else row.name,
+            )
 
     def _opened(self) -> list[socket.socket]:
         settings, worker = self._server.settings, self._server.worker
@@ -78,14 +119,43 @@ class Standby:
         except OSError as error:
             raise ListenError("bind", settings.bind, error) from error
 
+    # --- while the part is here
+
     async def accept(self, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve the connections that standbys bring, until cancelled."""
-        bind = self._server.settings.peer_bind
+        """Serve the connections that standbys bring, and the requests of this part that come to other
+        machines, until cancelled."""
+        bind, door = self._server.settings.peer_bind, self._server.door
         assert bind is not None
-        await accept_links(host_and_port(bind), self._keys, self._server.door.adopt, task_status)
+        await accept_links(
+            host_and_port(bind),
+            self._keys,
+            door.adopt,
+            door.adopt_request_link,
+            self._digest,
+            task_status,
+        )
+
+    def _digest(self) -> bytes:
+        certificate = self._server.door.certificate
+        return NO_TLS if certificate is None else certificate.digest
+
+    async def watch_placement(self) -> None:
+        """Hand the part over once it belongs on another machine. Never returns."""
+        server, looks = self._server, 0
+        while True:
+            await trio.sleep(BEAT_S)
+            if server.part_links is not None and server.door.elsewhere is not None:
+                for part in server.part_links.moved():
+                    server.door.elsewhere.forget(part)
+            machine = belongs_on(server.membership.liveness, server.part.number, server.part.of)
+            looks = looks + 1 if machine not in (None, server.membership.machine) else 0
+            if looks >= STEADY_LOOKS and not server.stopping:
+                log.info("part.handed_over", part=server.part.number, machine=machine)
+                self.handed_over = True
+                await server.hand_over()
 
     async def leave(self) -> None:
-        """Release the database for another server at once."""
+        """Release the part for another server at once."""
         try:
             with trio.move_on_after(LEAVE_S):
                 await self._server.membership.leave()

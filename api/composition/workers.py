@@ -5,7 +5,6 @@ node of its own. The parent starts again what dies and passes signals on. It has
 nothing.
 """
 
-import ctypes
 import gc
 import mmap
 import os
@@ -13,7 +12,6 @@ import select
 import signal
 import socket
 import struct
-import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,21 +19,20 @@ from types import FrameType
 
 import structlog
 
-from api import logs
 from api.cli.failures import EXIT_DATABASE, EXIT_FAILED, EXIT_SETTINGS, ListenError
+from api.composition.forks import ENDING, SIGNALS, fork
 from api.composition.foundation import WorkerNode
 from api.door.listener import listening_sockets
 from engine.model.setting_values import with_port_raised
-from engine.nodes.parts import WHOLE, WorkerPart
+from engine.nodes.parts import WorkerPart
 from engine.peers.folder import LinkFolder
 from engine.settings import Settings
 from storage.embedded.server import EmbeddedError, EmbeddedServer
 
 log = structlog.get_logger("angarium.workers")
 
-ENDING = (signal.SIGTERM, signal.SIGINT)
-SIGNALS = (*ENDING, signal.SIGHUP, signal.SIGCHLD)
-EXIT_LOST = 64  # of a worker alone: another server has taken the database over
+EXIT_LOST = 64  # of a worker alone: another server has taken the database over, or its part
+EXIT_HANDED_OVER = 65  # of a worker alone: its part works on another machine now
 FROZEN_S = 10.0  # without a sign of life: the parent kills such a worker, which was alive before
 PULSE = struct.Struct("Q")
 STEADY_S = 30.0  # a worker that has lived so long is no failed start
@@ -44,8 +41,6 @@ LONGEST_REST_S = 30.0
 LOOK_S = 0.5  # between two looks at the embedded database, as one server has
 DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the very least
 KILL_S = 10.0  # past the grace time: a worker that has not ended by then is killed
-# The parent is gone without having ended its workers. The data folder must be free at once.
-_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 RunWorker = Callable[[Settings, WorkerNode], int]
 
@@ -53,9 +48,9 @@ RunWorker = Callable[[Settings, WorkerNode], int]
 class _Worker:
     """One worker's slot. `pid` None: the worker does not run, and starts at `due`."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, machine: str, number: int) -> None:
         self.number = number
-        self.name = f"{socket.gethostname()}-{number}"
+        self.name = f"{machine}-{number}"
         self.pid: int | None = None
         self.started = self.due = 0.0
         self.failures = 0  # starts in a row that did not last
@@ -82,9 +77,11 @@ class Workers:
         if self._url is None:
             self._embedded = EmbeddedServer(settings.data_dir, servers=settings.workers)
         self._listeners: Sequence[socket.socket] = ()
-        self._workers = [_Worker(number) for number in range(1, settings.workers + 1)]
-        # Without a port for other machines the workers share the work; else one has all of it.
-        self._shares = settings.peer_bind is None
+        self._workers = [
+            _Worker(settings.machine, number) for number in range(1, settings.workers + 1)
+        ]
+        # With a port for other machines, a worker can lose its part to one, and stands by again.
+        self._clustered = settings.peer_bind is not None
         self._links: LinkFolder | None = None  # of their sockets
         self._pulses = mmap.mmap(-1, PULSE.size * settings.workers)  # shared with the forks
         self._looked_at = time.monotonic()
@@ -107,8 +104,7 @@ class Workers:
         signal.set_wakeup_fd(woken.fileno(), warn_on_full_buffer=False)
         self._listeners = self._opened()
         try:
-            if self._shares:
-                self._links = LinkFolder()
+            self._links = LinkFolder()
             if self._start_database():
                 gc.collect()
                 gc.freeze()  # the workers share what is loaded already
@@ -153,7 +149,7 @@ class Workers:
         """Bring the database up to date; return the exit code. Workers that all tried would hinder each
         other."""
         settings = self._settings.model_copy(update={"database_url": self._url})
-        pid = self._fork("parent", settings, lambda: self._migrate(settings))
+        pid = fork("parent", settings, lambda: self._migrate(settings))
         while True:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if ended:
@@ -234,7 +230,7 @@ class Workers:
         worker.proven = worker.proven or lived_s >= STEADY_S
         if self._stopping:
             # Before it could listen to signals, a worker ends by the signal itself.
-            if code not in (0, *(-number for number in self._ending)):
+            if code not in (0, EXIT_HANDED_OVER, *(-number for number in self._ending)):
                 self._code = self._code or EXIT_FAILED
             return
         if code in (EXIT_SETTINGS, EXIT_DATABASE) and not worker.proven:
@@ -242,7 +238,10 @@ class Workers:
             self._stop()
             self._tell(signal.SIGTERM)
             return
-        if code == EXIT_LOST:
+        if code == EXIT_HANDED_OVER:
+            worker.failures, worker.due = 0, now
+            return
+        if code == EXIT_LOST and not self._clustered:
             self._code = EXIT_FAILED  # as one server, which ends when another one replaces it
             self._stop()
             self._tell(signal.SIGTERM)
@@ -259,33 +258,13 @@ class Workers:
         node = WorkerNode(
             worker.name,
             self._listeners,
-            WorkerPart(index, self._settings.workers) if self._shares else WHOLE,
+            WorkerPart(index, self._settings.workers),
             None if self._links is None else self._links.path,
             lambda: self._beat(index),
         )
         worker.started = now
-        worker.pid = self._fork(worker.name, settings, lambda: self._run_worker(settings, node))
+        worker.pid = fork(worker.name, settings, lambda: self._run_worker(settings, node))
         log.info("worker.started", worker=worker.name, pid=worker.pid)
-
-    @staticmethod
-    def _fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
-        """Run a function in a fork, and end the fork with its result; return the fork's pid."""
-        parent = os.getpid()
-        pid = os.fork()
-        if pid:
-            return pid
-        code = EXIT_FAILED
-        try:
-            _become_worker(parent)
-            logs.configure(settings.log_format, settings.log_level, worker=name)
-            code = run()
-        except BaseException:
-            log.critical("worker.failed", exc_info=True)
-        finally:
-            # Nothing of the parent's must run in here: its database goes on.
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
 
     def _settings_of(self, index: int) -> Settings:
         """Return a worker's settings: the database's address, and addresses of its own."""
@@ -307,17 +286,6 @@ class Workers:
             embedded.revive()
         except EmbeddedError as error:
             log.exception("embedded.not_revived", error=str(error))
-
-
-def _become_worker(parent: int) -> None:
-    """Close the parent's sockets and files, and end when the parent ends."""
-    signal.set_wakeup_fd(-1)
-    for number in SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(EXIT_FAILED)
 
 
 def _wait(wake: socket.socket) -> None:

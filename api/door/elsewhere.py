@@ -8,6 +8,7 @@ import fcntl
 import socket
 import struct
 import termios
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
@@ -20,6 +21,7 @@ from api.door.framing import Head
 from api.envelope import envelope
 from engine.model.read_models import Credential
 from engine.nodes.parts import WorkerPart, number_of
+from engine.peers.parts import Link
 
 UNKNOWN = -1  # the part of a credential that this worker does not know, or not yet
 PIECE = 64 * 1024
@@ -35,7 +37,7 @@ STRANGERS = 100  # that wait for it at a time
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 # Opens a link for a client's requests to the worker of a part. Raises OSError.
-Dial = Callable[[int, Address], Awaitable[trio.SocketStream]]
+Dial = Callable[[int, Address], Awaitable[Link]]
 
 
 class AwayError(Exception):
@@ -60,8 +62,9 @@ class Elsewhere:
         self._lookup = lookup
         self._dial = dial
         self._catch_up = catch_up
-        self._idle: dict[tuple[int, str], list[trio.SocketStream]] = {}
+        self._idle: dict[tuple[int, str], list[Link]] = {}
         self._kept = 0
+        self._under_way: defaultdict[int, set[trio.CancelScope]] = defaultdict(set)
         self._strangers = trio.CapacityLimiter(STRANGERS)
         self._away_until: dict[int, float] = {}  # by part, of trio's clock
         self.relayed = 0  # requests
@@ -115,7 +118,7 @@ class Elsewhere:
             return
         reply = _Reply(exchange.head.method == b"HEAD")
         try:
-            sent = await _converse(link, reply, exchange, receive, send)
+            sent = await self._conversed(part, link, reply, exchange, receive, send)
         except AwayError:
             self.leave_out(part)
             await trio.aclose_forcefully(link)
@@ -140,6 +143,32 @@ class Elsewhere:
         """Return whether the requests of a part are refused for the moment."""
         return trio.current_time() < self._away_until.get(part, 0.0)
 
+    async def _conversed(
+        self,
+        part: int,
+        link: Link,
+        reply: "_Reply",
+        exchange: Exchange,
+        receive: Receive,
+        send: Send,
+    ) -> bool:
+        with trio.CancelScope() as scope:
+            self._under_way[part].add(scope)
+            try:
+                return await _converse(link, reply, exchange, receive, send)
+            finally:
+                self._under_way[part].discard(scope)
+        raise trio.BrokenResourceError("another node has the part now")
+
+    def forget(self, part: int) -> None:
+        """Drop all links of a part, with the requests under way: another node has the part now."""
+        for key in [key for key in self._idle if key[0] == part]:
+            for link in self._idle.pop(key):
+                self._kept -= 1
+                link.socket.close()
+        for scope in self._under_way.get(part, ()):
+            scope.cancel()
+
     def close(self) -> None:
         """Close the idle links: the door has ended."""
         for links in self._idle.values():
@@ -148,7 +177,7 @@ class Elsewhere:
         self._idle.clear()
         self._kept = 0
 
-    async def _link(self, part: int, client: Address) -> trio.SocketStream:
+    async def _link(self, part: int, client: Address) -> Link:
         kept = self._idle.get((part, client[0]))
         while kept:
             link = kept.pop()
@@ -164,7 +193,7 @@ class Elsewhere:
                     await trio.sleep(AGAIN_S)
         raise TimeoutError("the worker does not answer")
 
-    async def _keep(self, link: trio.SocketStream, key: tuple[int, str], keep: bool) -> None:
+    async def _keep(self, link: Link, key: tuple[int, str], keep: bool) -> None:
         if not keep:
             await trio.aclose_forcefully(link)
             return
@@ -215,7 +244,7 @@ class _Reply:
 
 
 async def _answer(
-    link: trio.SocketStream, reply: _Reply, exchange: Exchange, send: Send, data: bytes = b""
+    link: Link, reply: _Reply, exchange: Exchange, send: Send, data: bytes = b""
 ) -> None:
     """Pass the answer on to the client as it arrives; `data` has arrived already."""
     started = False
@@ -242,7 +271,7 @@ async def _answer(
 
 
 async def _converse(
-    link: trio.SocketStream, reply: _Reply, exchange: Exchange, receive: Receive, send: Send
+    link: Link, reply: _Reply, exchange: Exchange, receive: Receive, send: Send
 ) -> bool:
     """Send the request and pass the answer on; return whether the whole request was sent."""
     head = exchange.head
@@ -271,7 +300,7 @@ async def _converse(
     return True
 
 
-async def _read(link: trio.SocketStream) -> None:
+async def _read(link: Link) -> None:
     """Wait until the worker has read all that was sent. Raises AwayError."""
     rest_s = FIRST_LOOK_S
     with trio.move_on_after(LINK_S):
@@ -281,7 +310,7 @@ async def _read(link: trio.SocketStream) -> None:
     see_that_read(link, sent=True)
 
 
-def see_that_read(link: trio.SocketStream, *, sent: bool) -> None:
+def see_that_read(link: Link, *, sent: bool) -> None:
     """Raise AwayError if the worker has not read the whole request, and now never serves it: its door
     drops a request whose link was closed before it was read."""
     if sent and not _unread(link):
@@ -292,14 +321,14 @@ def see_that_read(link: trio.SocketStream, *, sent: bool) -> None:
     raise AwayError
 
 
-def _unread(link: trio.SocketStream) -> int:
+def _unread(link: Link) -> int:
     """Return how much memory the bytes take that the other end has not read: 0 if it has read all."""
     size = fcntl.ioctl(link.socket.fileno(), termios.TIOCOUTQ, bytes(4))
     return int(struct.unpack("i", size)[0])
 
 
 async def _stream(
-    link: trio.SocketStream,
+    link: Link,
     reply: _Reply,
     exchange: Exchange,
     receive: Receive,

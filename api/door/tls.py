@@ -12,6 +12,8 @@ from pathlib import Path
 import structlog
 import trio
 
+from engine.peers.parts import digest_of
+
 LOOK_S = 10.0  # between two looks at the files: two calls of the system each
 
 log = structlog.get_logger("angarium.door")
@@ -29,6 +31,7 @@ class Certificate:
         self._key = key
         self._seen = self._stamps()
         self.context = server_context(certificate, key)
+        self.digest = _digest(certificate)  # of the server's own certificate, as links tell it
 
     async def look(self) -> None:
         """Read the files again if they have changed."""
@@ -43,6 +46,7 @@ class Certificate:
             self.context = await trio.to_thread.run_sync(
                 server_context, self._certificate, self._key
             )
+            self.digest = _digest(self._certificate)
         except CertificateError as error:
             log.error("certificate.not_renewed", error=str(error), remains="the one before")  # noqa: TRY400  the operator's fault
         else:
@@ -76,6 +80,13 @@ def server_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
             " Give PEM files that belong together with ANGARIUM_TLS_CERT and ANGARIUM_TLS_KEY"
         ) from error
     return context
+
+
+def _digest(certificate: Path) -> bytes:
+    """Return the digest of the first certificate of a file that is usable."""
+    text = certificate.read_text()
+    begin, end = text.index(ssl.PEM_HEADER), text.index(ssl.PEM_FOOTER)
+    return digest_of(ssl.PEM_cert_to_DER_cert(text[begin : end + len(ssl.PEM_FOOTER)]))
 
 
 def _no_password() -> str:

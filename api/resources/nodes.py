@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from uuid import UUID
 
+from msgspec import structs
+
+from api import shapes
 from api.call import Call
 from api.pages import ordinal, page, position
 from api.queries import ListQuery
 from api.routes import MANAGE, Command, Embed, Method, Route
 from api.shapes import Page
-from api.shapes.observability import Node, NodeStateName
+from api.shapes.observability import LinkStateName, Node, NodeStateName
+from engine.control.audit import Principal
 from engine.model.instants import iso
 from engine.nodes.liveness import Liveness, NodeRow, NodeState
 
@@ -21,8 +25,22 @@ COLUMNS = (
     ("VERSION", "version"),
     ("STARTED", "startedAt"),
     ("ROLE", "role"),
+    ("PART", "part"),
     ("SLOTS", "slots"),
+    ("DRAINED", "drained"),
+    ("ACCEPTED/S", "acceptedPerSecond"),
+    ("DELIVERED/S", "deliveredPerSecond"),
+    ("WAITING", "waiting"),
+    ("LINK", "link"),
+    ("HEARTBEAT MS", "heartbeatAgeMs"),
 )
+MACHINE = {
+    "machine": {
+        "type": "string",
+        "minLength": 1,
+        "description": "The name of a machine, as the list of nodes shows it.",
+    }
+}
 
 _STATES: Mapping[NodeState, NodeStateName] = {
     NodeState.LIVE: "LIVE",
@@ -40,14 +58,36 @@ async def listing(call: Call) -> Page[Node]:
     shown = nodes.rows[first : first + query.limit]
     following = first + len(shown)
     below = ordinal(following) if following < len(nodes.rows) else None
-    views = [_view(nodes, row) for row in shown]
+    views = [_view(nodes, call.services.links, row) for row in shown]
     return page(views, LISTING, SHARED, below, lambda index: ordinal(first + index + 1))
 
 
-def _view(nodes: Liveness, row: NodeRow) -> Node:
+async def drain(call: Call) -> shapes.Success:
+    """Drain a machine: others take its parts over."""
+    await call.services.machines.drain(_actor(call), call.path["machine"])
+    return {"success": True}
+
+
+async def undrain(call: Call) -> shapes.Success:
+    """Let a machine work again."""
+    await call.services.machines.undrain(_actor(call), call.path["machine"])
+    return {"success": True}
+
+
+def _actor(call: Call) -> Principal:
+    """Return the actor, in the environment of the key: machines belong to no environment."""
+    own = call.admitted.credential.environment
+    return structs.replace(call.actor, environment=own.number if own else None)
+
+
+_LINKS: Mapping[bool | None, LinkStateName] = {None: "UNUSED", True: "UP", False: "DOWN"}
+
+
+def _view(nodes: Liveness, links: Mapping[str, bool], row: NodeRow) -> Node:
     return {
         "id": row.id,
         "name": row.name,
+        "machine": row.machine,
         "version": row.version,
         "address": row.address,
         "startedAt": iso(row.started_at_ms),
@@ -55,6 +95,13 @@ def _view(nodes: Liveness, row: NodeRow) -> Node:
         "answering": row.id == nodes.me,
         "heartbeatAgeMs": max(0, round(row.beat_age_s * 1000)),
         "slots": row.slots,
+        "part": row.part.number,
+        "parts": row.part.of,
+        "drained": row.drained,
+        "link": _LINKS[links.get(row.id)],
+        "acceptedPerSecond": round(row.load.accepted_per_s, 1),
+        "deliveredPerSecond": round(row.load.delivered_per_s, 1),
+        "waiting": row.load.waiting,
         "role": "ACTIVE" if row.active else "STANDBY",
     }
 
@@ -68,14 +115,50 @@ ROUTES = (
         client=Method("nodes.list"),
         summary="List the servers of this installation",
         description="By name, from the memory of the server that answers. Only a key of scope `manage` "
-        "of the installation's first workspace may. One server is ACTIVE and does all work, or each "
-        "of several workers has its slots and does their work. A STANDBY relays its clients' connections "
-        "to the active server, and takes over when that is gone.",
+        "of the installation's first workspace may. Each part of the workspaces has one ACTIVE server, "
+        "which does its work. A STANDBY of the part takes over when that is gone.",
         tag="Observability",
         scopes=MANAGE,
         embed=Embed.REFUSED,
         handler=listing,
         query=ListQuery,
+        environment=False,
+        installation=True,
+    ),
+    Route(
+        method="POST",
+        path="/observability/nodes/{machine}/drain",
+        path_schemas=MACHINE,
+        name="drainMachine",
+        command=Command("nodes drain"),
+        client=Method("nodes.drain"),
+        summary="Drain a machine",
+        description="The machine hands its parts over to other machines, within seconds, and gets none "
+        "until the drain ends, also after a restart. It goes on to pass its clients' requests on.",
+        tag="Observability",
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=drain,
+        action=True,
+        refusals=(404, 409),
+        environment=False,
+        installation=True,
+    ),
+    Route(
+        method="POST",
+        path="/observability/nodes/{machine}/undrain",
+        path_schemas=MACHINE,
+        name="undrainMachine",
+        command=Command("nodes undrain"),
+        client=Method("nodes.undrain"),
+        summary="End the drain of a machine",
+        description="The machine gets its share of the parts within seconds.",
+        tag="Observability",
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=undrain,
+        action=True,
+        refusals=(404,),
         environment=False,
         installation=True,
     ),

@@ -117,6 +117,7 @@ class Throughput(TypedDict):
 
 
 NodeStateName = Literal["LIVE", "SILENT", "DEAD"]
+LinkStateName = Literal["UP", "DOWN", "UNUSED"]
 NodeRoleName = Literal["ACTIVE", "STANDBY"]
 
 
@@ -124,7 +125,8 @@ class Node(TypedDict):
     """A server process on this database, from its start to its end."""
 
     id: Annotated[Uuid, told("New at each start.")]
-    name: Annotated[str, told("The name of its machine.")]
+    name: Annotated[str, told("The name of its machine; workers have their number behind it.")]
+    machine: Annotated[str, told("The name of its machine.")]
     version: str
     address: Annotated[
         str | None,
@@ -139,11 +141,25 @@ class Node(TypedDict):
     heartbeatAgeMs: Annotated[
         int, told("When its last heartbeat was seen, at most half a second ago.", ge=0)
     ]
-    slots: Annotated[int, told("How many of the 256 shares of all workspaces it has.")]
+    slots: Annotated[int, told("How many of the 256 slots of all workspaces it has.")]
+    part: Annotated[
+        int, told("The part of the workspaces that it works for or stands by for, from 0.", ge=0)
+    ]
+    parts: Annotated[int, told("How many parts the workspaces are shared in.", ge=1)]
+    drained: Annotated[bool, told("Whether its machine is not to work: another one has its parts.")]
     role: Annotated[
         NodeRoleName,
-        told("ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over."),
+        told("ACTIVE: it does the work of its part. STANDBY: it can take the part over."),
     ]
+    acceptedPerSecond: Annotated[float, told("Events a second over the last 10 seconds.", ge=0)]
+    deliveredPerSecond: Annotated[
+        float, told("Deliveries a second over the last 10 seconds.", ge=0)
+    ]
+    link: Annotated[
+        LinkStateName,
+        told("Whether the answering server reached it when it last passed a request on to it."),
+    ]
+    waiting: Annotated[int, told("Deliveries that wait or are sent, in its memory.", ge=0)]
 
 
 _Before = TypedDict("_Before", {"from": Any})

@@ -4,10 +4,12 @@ It counts only time that it has observed, so neither an outage of the database n
 process makes other nodes dead. Nothing here awaits, and no clock of another machine is compared.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
+
+from engine.nodes.parts import WHOLE, WorkerPart
 
 BEAT_S = 0.5  # between two heartbeats of a node
 
@@ -19,11 +21,25 @@ class Active(Struct, frozen=True):
     beat: int
 
 
+class Load(Struct, frozen=True):
+    """The work of a node: events and deliveries a second over the last 10 s, and the deliveries that
+    wait in its memory."""
+
+    accepted_per_s: float = 0.0
+    delivered_per_s: float = 0.0
+    waiting: int = 0
+
+
+NO_LOAD = Load()
+
+
 class NodeRow(Struct, frozen=True, kw_only=True):
     """A node as its row tells. A node is one process from its start to its end.
 
     `beat` counts heartbeats. `locked`: the node's session holds its lock. `active`: the node has the
-    database, or a part of it; all others stand by. `slots`: of 256, those that it has.
+    database, or a part of it; all others stand by. `slots`: of 256, those that it has. `part` is the one
+    that it works for or stands by for. `machine` is the name that all processes of a machine have;
+    `drained`: that machine is not to work.
     """
 
     id: str
@@ -36,6 +52,10 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     locked: bool
     active: bool
     slots: int = 0
+    machine: str = ""
+    part: WorkerPart = WHOLE
+    drained: bool = False
+    load: Load = NO_LOAD
 
 
 UNLOCKED_DEAD_S = 1.0  # silence of a node whose session is gone
@@ -123,12 +143,18 @@ class Liveness:
         return frozenset((self.me, *others))
 
 
-def is_successor(liveness: Liveness, active: str | None) -> bool:
-    """Return whether this node is the one to take over. `active` None: no node has the database.
+def is_successor(
+    liveness: Liveness, active: str | None, among: Collection[str] | None = None
+) -> bool:
+    """Return whether this node is the one to take over. `active` None: no node has the part.
 
-    Every standby sees the same nodes soon, and the one with the smallest id goes first. Where two of them
-    try, the takeover itself decides: it names the node that it succeeds.
+    `among`: the nodes that stand by for the same part; None: all nodes do. Every standby sees the same
+    nodes soon, and the one with the smallest id goes first. Where two of them try, the takeover itself
+    decides: it names the node that it succeeds.
     """
     if active is not None and liveness.state(active) is not NodeState.DEAD:
         return False
-    return liveness.me == min(liveness.live() - {active})
+    ready = liveness.live() - {active}
+    if among is not None:
+        ready = ready.intersection(among) | {liveness.me}
+    return liveness.me == min(ready)

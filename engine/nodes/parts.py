@@ -35,3 +35,9 @@ WHOLE = WorkerPart()
 def number_of(workspace: str, parts: int) -> int:
     """Return the number of a workspace's part: the last byte of its UUID, which is random, decides."""
     return int(workspace[-2:], 16) % parts
+
+
+def first_parts(workers: int, most: int) -> int:
+    """Return the number of parts of a database whose first machine has so many workers: a second machine
+    of the same size finds work for all of its own. A machine with one worker keeps one process."""
+    return 1 if workers == 1 else min(2 * workers, most)

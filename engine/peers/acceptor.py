@@ -8,7 +8,7 @@ from pathlib import Path
 import structlog
 import trio
 
-from engine.peers.handshake import Address, LinkError, accept, dial
+from engine.peers.handshake import NO_TLS, Address, LinkError, accept, dial
 
 HANDSHAKES = 256  # at a time
 
@@ -21,17 +21,22 @@ async def accept_links(
     bind: tuple[str, int],
     keys: Mapping[bytes, bytes],
     adopt: Adopt,
+    adopt_requests: Adopt | None = None,
+    digest: Callable[[], bytes] = lambda: NO_TLS,
     task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Accept links until cancelled; `adopt` takes each with its client's address. Raises OSError when the
-    address cannot be listened at."""
+    """Accept links until cancelled; `adopt` takes each with its client's address, `adopt_requests` those
+    for single requests. `digest`: see `accept`. Raises OSError when the address cannot be listened at."""
     host, port = bind
-    welcome = welcome_links(keys, adopt)
+    welcome = welcome_links(keys, adopt, adopt_requests, digest)
     await trio.serve_tcp(welcome, port, host=host, task_status=task_status)
 
 
 def welcome_links(
-    keys: Mapping[bytes, bytes], adopt: Adopt
+    keys: Mapping[bytes, bytes],
+    adopt: Adopt,
+    adopt_requests: Adopt | None = None,
+    digest: Callable[[], bytes] = lambda: NO_TLS,
 ) -> Callable[[trio.SocketStream], Awaitable[None]]:
     """Return what handles each connection that comes: a handshake, a bounded number at a time."""
     places = trio.CapacityLimiter(HANDSHAKES)
@@ -39,11 +44,12 @@ def welcome_links(
     async def welcome(stream: trio.SocketStream) -> None:
         async with places:
             try:
-                client = await accept(stream, keys)
+                caller = await accept(stream, keys, digest())
             except LinkError as error:
                 log.info("peer.refused", error=str(error))
             else:
-                adopt(socket.socket(fileno=stream.socket.detach()), client)
+                take = adopt if adopt_requests is None or not caller.requests else adopt_requests
+                take(socket.socket(fileno=stream.socket.detach()), caller.address)
 
     return welcome
 

@@ -4,12 +4,16 @@ connection it hands on.
 The acceptor sends MAGIC and a nonce. The dialler answers with its own nonce, the id of its key, the
 client's address and a proof; the acceptor's proof ends the handshake. All that follows are the client's
 bytes and the answers to them.
+
+A link for single requests says so behind the address. The acceptor then tells, with its proof, the digest
+of its TLS certificate, or no digest if it has none. With a digest, TLS follows.
 """
 
 import hmac
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import orjson
 import trio
@@ -18,20 +22,37 @@ MAGIC = b"ANGARIUM LINK 1\n"
 PURPOSE = b"angarium peer link 1"  # of the keys, which are derived from the master keys
 NONCE = 32
 PROOF = 32
+DIGEST = 32  # of a certificate, by SHA-256
+NO_TLS = bytes(DIGEST)
+REQUESTS = "requests"  # the kind of a link, beside a client's connection
 MOST = 1024  # bytes of what the dialler says
 WITHIN_S = 2.0  # for all of it, on either side
 
 Address = tuple[str, int]
 
 
+class Caller(NamedTuple):
+    """A link's client. `requests`: single requests come over the link, not the client's connection."""
+
+    address: Address
+    requests: bool = False
+
+
 class LinkError(Exception):
     """The other end does not answer, or does not prove that it belongs here."""
 
 
-async def dial(stream: trio.abc.Stream, keys: Mapping[bytes, bytes], client: Address) -> None:
-    """Open a link for a client's connection. `keys` by their ids, the present one first.
+async def dial(
+    stream: trio.abc.Stream,
+    keys: Mapping[bytes, bytes],
+    client: Address,
+    *,
+    requests: bool = False,
+) -> bytes:
+    """Open a link for a client's connection, or for its `requests`. `keys` by their ids, the present one
+    first. Returns the digest of the certificate with which TLS follows, or NO_TLS. Raises LinkError.
 
-    Raises LinkError.
+    Only a release that knows links for requests may be asked for one.
     """
     with _within():
         greeting = await _exactly(stream, len(MAGIC) + NONCE)
@@ -39,16 +60,21 @@ async def dial(stream: trio.abc.Stream, keys: Mapping[bytes, bytes], client: Add
             raise LinkError("the other end is no Angarium of this release")
         theirs, mine = greeting[len(MAGIC) :], secrets.token_bytes(NONCE)
         identifier, key = next(iter(keys.items()))
-        said = orjson.dumps([identifier.hex(), *client])
+        said = orjson.dumps([identifier.hex(), *client, *([REQUESTS] if requests else ())])
         proof = _proof(key, b"dial", theirs, mine, said)
         await stream.send_all(len(said).to_bytes(2) + mine + proof + said)
+        digest = await _exactly(stream, DIGEST) if requests else b""
         answer = await _exactly(stream, PROOF)
-        if not hmac.compare_digest(answer, _proof(key, b"accept", mine, theirs, said)):
+        if not hmac.compare_digest(answer, _proof(key, b"accept", mine, theirs, said + digest)):
             raise LinkError("the other end does not have this server's master key")
+        return digest or NO_TLS
 
 
-async def accept(stream: trio.abc.Stream, keys: Mapping[bytes, bytes]) -> Address:
-    """Accept a link; return the address of the client whose connection it carries. Raises LinkError."""
+async def accept(
+    stream: trio.abc.Stream, keys: Mapping[bytes, bytes], digest: bytes = NO_TLS
+) -> Caller:
+    """Accept a link; return whose it is. `digest` is that of the certificate with which links for
+    requests have TLS. Raises LinkError."""
     with _within():
         mine = secrets.token_bytes(NONCE)
         await stream.send_all(MAGIC + mine)
@@ -60,9 +86,10 @@ async def accept(stream: trio.abc.Stream, keys: Mapping[bytes, bytes]) -> Addres
         key = keys.get(_key_id(said))
         if key is None or not hmac.compare_digest(proof, _proof(key, b"dial", mine, theirs, said)):
             raise LinkError("the other end does not have this server's master key")
-        _, host, port = orjson.loads(said)
-        await stream.send_all(_proof(key, b"accept", theirs, mine, said))
-        return str(host), int(port)
+        _, host, port, *kind = orjson.loads(said)
+        told = digest if kind == [REQUESTS] else b""
+        await stream.send_all(told + _proof(key, b"accept", theirs, mine, said + told))
+        return Caller((str(host), int(port)), bool(told))
 
 
 def _key_id(said: bytes) -> bytes:

@@ -39,6 +39,18 @@ class Relay:
             False,
         )  # the active node, and whether that is logged
         self._places = trio.CapacityLimiter(CONNECTIONS)
+        self._accepts = trio.Event()
+        self._accepts.set()
+        self._accepting: set[trio.CancelScope] = set()  # waits of listeners for a client
+
+    def rest(self, rests: bool) -> None:
+        """Accept no connections while another process of this machine serves the same listeners."""
+        if rests and self._accepts.is_set():
+            self._accepts = trio.Event()
+            for scope in self._accepting:
+                scope.cancel()
+        elif not rests:
+            self._accepts.set()
 
     def aim(self, node: str | None, address: str | None) -> None:
         """Carry connections to a node from now on. Those that go to another one are closed."""
@@ -60,15 +72,21 @@ class Relay:
     async def _accept(self, listener: socket.socket, nursery: trio.Nursery) -> None:
         with trio.socket.from_stdlib_socket(listener.dup()) as sock:
             while True:
+                await self._accepts.wait()
                 await self._places.acquire_on_behalf_of(token := object())
+                accepted = None
                 try:
-                    client, address = await sock.accept()
-                except BaseException as error:
-                    self._places.release_on_behalf_of(token)
-                    if not isinstance(error, OSError):
-                        raise
+                    with trio.CancelScope() as scope:
+                        self._accepting.add(scope)
+                        accepted = await sock.accept()
+                except OSError:
                     await trio.sleep(REST_S)
-                else:
+                finally:
+                    self._accepting.discard(scope)
+                    if accepted is None:
+                        self._places.release_on_behalf_of(token)
+                if accepted is not None:
+                    client, address = accepted
                     nursery.start_soon(self._serve, client, (address[0], address[1]), token)
 
     async def _serve(self, client: trio.socket.SocketType, address: Address, token: object) -> None:

@@ -13,6 +13,7 @@ from engine.core.records import Event, Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, Origin
 
 WINDOW_S: Final = 60
+LOOKS: Final = 21  # kept by a Pace: 10 s, with a look at each heartbeat
 OWN = Origin.OWN
 INSPECTION = DeliveryOrigin.INSPECTION
 DELIVERED = DeliveryStatus.DELIVERED
@@ -69,6 +70,7 @@ class Throughput:
         self._now = now
         self._seconds: deque[tuple[int, dict[int, Counts]]] = deque()  # the latest last
         self.totals: dict[int, Counts] = {}  # since the start, by environment
+        self.sum = Counts()  # of all environments
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
         """Count a group of events that are durable now, but those that were `lost` to earlier ones and
@@ -82,6 +84,7 @@ class Throughput:
         for environment, number in counts.items():
             self._of(present, environment).accepted += number
             self._of(self.totals, environment).accepted += number
+            self.sum.accepted += number
 
     def settled(self, counts: Mapping[int, Counts]) -> None:
         """Count what a group of outcomes that are durable now came to, by environment."""
@@ -89,6 +92,7 @@ class Throughput:
         for environment, each in counts.items():
             self._of(present, environment).add(each)
             self._of(self.totals, environment).add(each)
+            self.sum.add(each)
 
     def last(self, environment: int) -> tuple[Counts, list[Point]]:
         """Return the sums and the seconds of the last 60, of which the present one is the last."""
@@ -121,3 +125,23 @@ class Throughput:
         if counts is None:
             counts = present[environment] = Counts()
         return counts
+
+
+class Pace:
+    """The events and deliveries of a process a second, over its last looks. Owner: who looks."""
+
+    def __init__(self, throughput: Throughput, now: Callable[[], float]) -> None:
+        """`now` is on a monotonic clock, in seconds."""
+        self._throughput = throughput
+        self._now = now
+        self._looks: deque[tuple[float, int, int]] = deque(maxlen=LOOKS)
+
+    def look(self) -> tuple[float, float]:
+        """Look at the sums; return events and deliveries a second since the oldest look that is kept."""
+        total = self._throughput.sum
+        self._looks.append((self._now(), total.accepted, total.delivered))
+        (since, accepted, delivered), (now, *_) = self._looks[0], self._looks[-1]
+        passed_s = now - since
+        if not passed_s:
+            return 0.0, 0.0
+        return (total.accepted - accepted) / passed_s, (total.delivered - delivered) / passed_s

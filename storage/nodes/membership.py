@@ -7,12 +7,14 @@ node that has nothing to write.
 
 from collections.abc import Callable, Iterable
 from socket import gethostname
+from typing import Any
 from uuid import UUID
 
 import trio
 
 from engine.model.version import VERSION
-from engine.nodes.liveness import BEAT_S, Active, Liveness, NodeRow
+from engine.nodes.liveness import BEAT_S, Active, Liveness, Load, NodeRow
+from engine.nodes.parts import WorkerPart
 from engine.ports.outage import Outage
 from storage.database.bridge import Bridge
 from storage.database.connection import Connection
@@ -20,25 +22,30 @@ from storage.database.profiles import NODE
 from storage.ownership import Ownership, active_node
 
 # A standby's row of `processes` gives no right: no statement passes this epoch. Rows of killed standbys
-# are removed after an hour; a standby that was only suspended writes its row again.
+# are removed by the next one at their address, or after an hour; a standby that was only suspended writes
+# its row again.
 _JOIN = """
     WITH gone AS (
         DELETE FROM processes WHERE epoch = -1 AND id <> $1::uuid
-            AND id IN (SELECT id FROM nodes WHERE beat_at < clock_timestamp() - interval '1 hour')
+            AND id IN (
+                SELECT id FROM nodes
+                WHERE address = $2 OR beat_at < clock_timestamp() - interval '1 hour'
+            )
     )
     INSERT INTO processes (id, epoch) VALUES ($1::uuid, -1) ON CONFLICT (id) DO NOTHING
 """
 _LEAVE = "DELETE FROM processes WHERE id = $1::uuid"
 _REGISTER = """
-    INSERT INTO nodes (id, name, version, address)
-    SELECT id, $2, $3, $4 FROM processes WHERE id = $1::uuid
+    INSERT INTO nodes (id, name, version, address, machine, part, parts)
+    SELECT id, $2, $3, $4, $5, $6, $7 FROM processes WHERE id = $1::uuid
     ON CONFLICT (id) DO UPDATE SET address = excluded.address
     RETURNING id
 """
 # A session's lock is looked for only where another node is: with one node there is nothing to look for.
 _BEAT = """
     WITH beaten AS (
-        UPDATE nodes SET beat = beat + 1, beat_at = clock_timestamp()
+        UPDATE nodes SET beat = beat + 1, beat_at = clock_timestamp(),
+            accepted_per_s = $2, delivered_per_s = $3, waiting = $4
         WHERE id = $1::uuid RETURNING beat
     )
     SELECT
@@ -57,8 +64,12 @@ _BEAT = """
         ) END AS locked,
         slots > 0 AND slots = (SELECT count(*) FROM shard_leases AS s WHERE s.process = node.id)
             AS active,
-        slots::int AS slots
+        slots::int AS slots,
+        coalesce(node.machine, name) AS machine, part, parts,
+        drained.since IS NOT NULL AS drained,
+        accepted_per_s::float8, delivered_per_s::float8, waiting
     FROM nodes AS node
+    LEFT JOIN drained_machines AS drained ON drained.machine = coalesce(node.machine, name)
     CROSS JOIN LATERAL (
         SELECT count(*) AS slots FROM home_leases AS h WHERE h.process = node.id
     ) AS held
@@ -84,14 +95,19 @@ class Membership:
         *,
         address: str | None = None,
         name: str | None = None,
+        machine: str | None = None,
+        load: Callable[[], Load] = Load,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
-        """`address` is where other nodes reach this one; `name` is for people, by default the host's.
+        """`address` is where other nodes reach this one; `name` is for people. `machine` is the name that
+        all nodes of this machine have. Both are the host's by default. `load` returns what the node does.
         `now` is on a monotonic clock, in seconds."""
         self.liveness = Liveness(ownership.process)
         self._ownership = ownership
         self._address = address
         self._name = name or gethostname()
+        self.machine = machine or gethostname()
+        self._load = load
         self._now = now
         self._connection = bridge.connection(NODE, self._register)
 
@@ -111,9 +127,9 @@ class Membership:
             raise self._ownership.lost()
 
     async def stand_by(self) -> Active | None:
-        """Beat as a standby; return the node that has the database, if any."""
+        """Beat as a standby; return the node that has this node's part of the database, if any."""
         await self._connection.ensure()
-        active = await active_node(self._connection)
+        active = await active_node(self._connection, self._ownership.part)
         if await self._look(() if active is None else (active.id,)) is None:
             await self._write_rows(self._connection)  # removed by a takeover, or after a long pause
         return active
@@ -131,8 +147,11 @@ class Membership:
 
     async def _look(self, holders: Iterable[str] = ()) -> NodeRow | None:
         """Raise this node's heartbeat and observe all nodes, with `holders`; return this node's row."""
-        found = await self._connection.fetch(_BEAT, self.id)
-        rows = [NodeRow(**dict(row)) for row in found]
+        load = self._load()
+        found = await self._connection.fetch(
+            _BEAT, self.id, load.accepted_per_s, load.delivered_per_s, load.waiting
+        )
+        rows = [_node_of(dict(row)) for row in found]
         self.liveness.observe(rows, self._now(), holders)
         return next((row for row in rows if row.id == self.id), None)
 
@@ -144,7 +163,23 @@ class Membership:
 
     async def _write_rows(self, connection: Connection) -> None:
         if not self._ownership.taken:
-            await connection.fetch(_JOIN, self.id)
-        registered = await connection.fetch(_REGISTER, self.id, self._name, VERSION, self._address)
+            await connection.fetch(_JOIN, self.id, self._address)
+        part = self._ownership.part
+        registered = await connection.fetch(
+            _REGISTER,
+            self.id,
+            self._name,
+            VERSION,
+            self._address,
+            self.machine,
+            part.number,
+            part.of,
+        )
         if not registered:
             raise self._ownership.lost()
+
+
+def _node_of(fields: dict[str, Any]) -> NodeRow:
+    part = WorkerPart(fields.pop("part"), fields.pop("parts"))
+    load = Load(fields.pop("accepted_per_s"), fields.pop("delivered_per_s"), fields.pop("waiting"))
+    return NodeRow(part=part, load=load, **fields)

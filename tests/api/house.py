@@ -47,6 +47,7 @@ from engine.control.inspection import Inspections
 from engine.control.keys import KeyCommands
 from engine.control.last_use import LastUse
 from engine.control.loading import Loader
+from engine.control.machines import MachineCommands
 from engine.control.projection import ModelProjection
 from engine.control.replays import ReplayCommands
 from engine.control.rules import RuleCommands
@@ -105,6 +106,7 @@ from storage.dead_letters.requeue import PostgresRequeue
 from storage.encryption.secretbox import SecretBox
 from storage.log.finding import PostgresEventFinder
 from storage.log.troubles import PostgresTroubles
+from storage.nodes.cluster import MachineRows
 from storage.ownership import Ownership
 from storage.replays.jobs import PostgresJobs
 from storage.retention.erasing import CustomerErasureRows, PostgresErasure
@@ -544,7 +546,11 @@ class House:
             throughput=self.throughput,
             live=Live(Feed()),
             watch=LoopWatch(1.0, self.clock.now),
-            nodes=Liveness(str(uuid.uuid4())),
+            nodes=(nodes := Liveness(str(uuid.uuid4()))),
+            links={},
+            machines=MachineCommands(
+                MachineRows(self.bridge.pool), nodes, PostgresAudit(self.bridge.pool), self.writer
+            ),
             directory=self.directory,
             ingestion=make_blueprint(self.ingestion),
             streams=self.ingestion.bodies.streams,

@@ -11,7 +11,7 @@ import trio.testing
 from api.door.listener import listening_sockets
 from engine.peers.acceptor import LocalLinks, accept_links
 from engine.peers.folder import PREFIX, LinkFolder
-from engine.peers.handshake import MAGIC, LinkError, accept, dial
+from engine.peers.handshake import MAGIC, Caller, LinkError, accept, dial
 from engine.peers.relay import Relay
 from tests.patience import HANGS_S
 
@@ -39,8 +39,8 @@ async def shaken(dialler: Mapping[bytes, bytes], acceptor: Mapping[bytes, bytes]
 
 
 async def test_two_ends_with_one_key_shake_hands() -> None:
-    assert await shaken(NEW, NEW) == CLIENT
-    assert await shaken(OLD | NEW, NEW | OLD) == CLIENT, "the rotation has not reached both"
+    assert await shaken(NEW, NEW) == Caller(CLIENT)
+    assert await shaken(OLD | NEW, NEW | OLD) == Caller(CLIENT), "the rotation has not reached both"
 
 
 @pytest.mark.parametrize("acceptor", [OLD, {b"new": b"x" * 32}])

@@ -8,7 +8,7 @@ import pytest
 
 from api.cli.failures import EXIT_FAILED, EXIT_SETTINGS
 from api.composition import workers as module
-from api.composition.workers import EXIT_LOST, FROZEN_S, PULSE, STEADY_S, Workers
+from api.composition.workers import EXIT_HANDED_OVER, EXIT_LOST, FROZEN_S, PULSE, STEADY_S, Workers
 from engine.settings import Settings
 
 PID = 4_000_001  # more than any process has
@@ -76,3 +76,22 @@ def test_an_end_that_a_new_start_cannot_mend_ends_all(
     parent._ended(parent._workers[0], code, time.monotonic())
     assert signals == [(PID + 1, signal.SIGTERM)]
     assert parent._code == ends
+
+
+@pytest.mark.parametrize("code", [EXIT_LOST, EXIT_HANDED_OVER])
+def test_a_worker_whose_part_works_on_another_machine_starts_again(
+    signals: list[tuple[int, int]], code: int
+) -> None:
+    parent = Workers(
+        Settings(
+            workers=2, database_url="postgresql:///none", master_key="k", peer_bind="127.0.0.1:7000"
+        ),
+        lambda _: 0,
+        lambda *_: 0,
+    )
+    worker = parent._workers[0]
+    worker.pid, worker.started = PID, 100.0
+    parent._ended(worker, code, 101.0)
+    assert not worker.pid
+    assert worker.due == 101.0, "at once"
+    assert signals == []

@@ -959,9 +959,9 @@ export class AuditLogsResource extends Resource {
 export class NodesResource extends Resource {
   /**
    * List the servers of this installation: one page. By name, from the memory of the server that
-   * answers. Only a key of scope `manage` of the installation's first workspace may. One server is
-   * ACTIVE and does all work, or each of several workers has its slots and does their work. A
-   * STANDBY relays its clients' connections to the active server, and takes over when that is gone.
+   * answers. Only a key of scope `manage` of the installation's first workspace may. Each part of
+   * the workspaces has one ACTIVE server, which does its work. A STANDBY of the part takes over
+   * when that is gone.
    */
   list(query: { limit?: number } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<Node>> {
     return this.call({ method: "GET", path: "/observability/nodes", query }, options);
@@ -969,11 +969,24 @@ export class NodesResource extends Resource {
 
   /**
    * List the servers of this installation: all pages. By name, from the memory of the server that
-   * answers. Only a key of scope `manage` of the installation's first workspace may. One server is
-   * ACTIVE and does all work, or each of several workers has its slots and does their work. A
-   * STANDBY relays its clients' connections to the active server, and takes over when that is gone.
+   * answers. Only a key of scope `manage` of the installation's first workspace may. Each part of
+   * the workspaces has one ACTIVE server, which does its work. A STANDBY of the part takes over
+   * when that is gone.
    */
   iterate(query: { limit?: number } = {}, options?: CallOptions): AsyncIterable<Node> {
     return this.pages("/observability/nodes", query, options);
+  }
+
+  /**
+   * Drain a machine. The machine hands its parts over to other machines, within seconds, and gets
+   * none until the drain ends, also after a restart. It goes on to pass its clients' requests on.
+   */
+  drain(machine: string, options?: CallOptions): Promise<Success> {
+    return this.call({ method: "POST", path: this.at("observability", "nodes", machine, "drain"), body: {} }, options);
+  }
+
+  /** End the drain of a machine. The machine gets its share of the parts within seconds. */
+  undrain(machine: string, options?: CallOptions): Promise<Success> {
+    return this.call({ method: "POST", path: this.at("observability", "nodes", machine, "undrain"), body: {} }, options);
   }
 }

@@ -1425,8 +1425,10 @@ export interface MutualTlsAuthentication {
 export interface Node {
   /** New at each start. */
   id: string;
-  /** The name of its machine. */
+  /** The name of its machine; workers have their number behind it. */
   name: string;
+  /** The name of its machine. */
+  machine: string;
   version: string;
   /** The address for other servers. Null: none, since `peer_bind` is not set. */
   address: string | null;
@@ -1437,10 +1439,24 @@ export interface Node {
   answering: boolean;
   /** When its last heartbeat was seen, at most half a second ago. */
   heartbeatAgeMs: number;
-  /** How many of the 256 shares of all workspaces it has. */
+  /** How many of the 256 slots of all workspaces it has. */
   slots: number;
-  /** ACTIVE: it does all work. STANDBY: it relays to the active one, and can take over. */
+  /** The part of the workspaces that it works for or stands by for, from 0. */
+  part: number;
+  /** How many parts the workspaces are shared in. */
+  parts: number;
+  /** Whether its machine is not to work: another one has its parts. */
+  drained: boolean;
+  /** ACTIVE: it does the work of its part. STANDBY: it can take the part over. */
   role: "ACTIVE" | "STANDBY";
+  /** Events a second over the last 10 seconds. */
+  acceptedPerSecond: number;
+  /** Deliveries a second over the last 10 seconds. */
+  deliveredPerSecond: number;
+  /** Whether the answering server reached it when it last passed a request on to it. */
+  link: "UP" | "DOWN" | "UNUSED";
+  /** Deliveries that wait or are sent, in its memory. */
+  waiting: number;
 }
 
 /** A page of a list, newest first. */

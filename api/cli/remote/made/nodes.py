@@ -11,9 +11,8 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "List the servers of this installation.\n\nBy name, from the memory of the server "
             "that answers. Only a key of scope `manage` of the installation's first workspace "
-            "may. One server is ACTIVE and does all work, or each of several workers has its "
-            "slots and does their work. A STANDBY relays its clients' connections to the "
-            "active server, and takes over when that is gone."
+            "may. Each part of the workspaces has one ACTIVE server, which does its work. A "
+            "STANDBY of the part takes over when that is gone."
         ),
         columns=(
             Column("NAME", "name"),
@@ -22,8 +21,33 @@ PLAIN: tuple[Plain, ...] = (
             Column("VERSION", "version"),
             Column("STARTED", "startedAt"),
             Column("ROLE", "role"),
+            Column("PART", "part"),
             Column("SLOTS", "slots"),
+            Column("DRAINED", "drained"),
+            Column("ACCEPTED/S", "acceptedPerSecond"),
+            Column("DELIVERED/S", "deliveredPerSecond"),
+            Column("WAITING", "waiting"),
+            Column("LINK", "link"),
+            Column("HEARTBEAT MS", "heartbeatAgeMs"),
         ),
         paged=True,
+    ),
+    Plain(
+        "drain",
+        "nodes.drain",
+        help=(
+            "Drain a machine.\n\nThe machine hands its parts over to other machines, within "
+            "seconds, and gets none until the drain ends, also after a restart. It goes on to "
+            "pass its clients' requests on."
+        ),
+        arguments=(("machine", "MACHINE"),),
+    ),
+    Plain(
+        "undrain",
+        "nodes.undrain",
+        help=(
+            "End the drain of a machine.\n\nThe machine gets its share of the parts within seconds."
+        ),
+        arguments=(("machine", "MACHINE"),),
     ),
 )

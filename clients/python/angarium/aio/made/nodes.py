@@ -4,8 +4,8 @@
 from collections.abc import AsyncIterator
 
 from angarium.aio.resource import AsyncResource, follow_pages
-from angarium.calls import Call, query_of
-from angarium.shapes import Node, Page
+from angarium.calls import Call, at, query_of
+from angarium.shapes import Node, Page, Success
 
 
 class AsyncNodes(AsyncResource):
@@ -15,9 +15,8 @@ class AsyncNodes(AsyncResource):
         """List the servers of this installation: one page.
 
         By name, from the memory of the server that answers. Only a key of scope `manage` of
-        the installation's first workspace may. One server is ACTIVE and does all work, or
-        each of several workers has its slots and does their work. A STANDBY relays its
-        clients' connections to the active server, and takes over when that is gone.
+        the installation's first workspace may. Each part of the workspaces has one ACTIVE
+        server, which does its work. A STANDBY of the part takes over when that is gone.
         """
         query = query_of({"limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/observability/nodes", query))
@@ -26,8 +25,27 @@ class AsyncNodes(AsyncResource):
         """List the servers of this installation: all pages.
 
         By name, from the memory of the server that answers. Only a key of scope `manage` of
-        the installation's first workspace may. One server is ACTIVE and does all work, or
-        each of several workers has its slots and does their work. A STANDBY relays its
-        clients' connections to the active server, and takes over when that is gone.
+        the installation's first workspace may. Each part of the workspaces has one ACTIVE
+        server, which does its work. A STANDBY of the part takes over when that is gone.
         """
         return follow_pages(self._send, "/observability/nodes", {})
+
+    async def drain(self, machine: str) -> Success:
+        """Drain a machine.
+
+        The machine hands its parts over to other machines, within seconds, and gets none
+        until the drain ends, also after a restart. It goes on to pass its clients' requests
+        on.
+        """
+        return await self._send(
+            Call("POST", at("observability", "nodes", machine, "drain"), body={})
+        )
+
+    async def undrain(self, machine: str) -> Success:
+        """End the drain of a machine.
+
+        The machine gets its share of the parts within seconds.
+        """
+        return await self._send(
+            Call("POST", at("observability", "nodes", machine, "undrain"), body={})
+        )

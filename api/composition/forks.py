@@ -1,0 +1,73 @@
+"""Forks of this process: the function that each runs, and its end."""
+
+import ctypes
+import os
+import signal
+import struct
+import sys
+from collections.abc import Callable
+
+import structlog
+
+from api import logs
+from api.cli.failures import EXIT_FAILED
+from engine.settings import Settings
+
+log = structlog.get_logger("angarium.workers")
+
+ENDING = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (*ENDING, signal.SIGHUP, signal.SIGCHLD)
+# The parent is gone without having ended its workers. The data folder must be free at once.
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+_NUMBER = struct.Struct("q")
+
+
+def fork(name: str, settings: Settings, run: Callable[[], int]) -> int:
+    """Run a function in a fork, and end the fork with its result; return the fork's pid."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = EXIT_FAILED
+    try:
+        _become_worker(parent)
+        logs.configure(settings.log_format, settings.log_level, worker=name)
+        code = run()
+    except BaseException:
+        log.critical("worker.failed", exc_info=True)
+    finally:
+        # Nothing of the parent's must run in here: its database goes on.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def asked_in_fork(
+    settings: Settings, run: Callable[[Callable[[int], None]], int]
+) -> tuple[int, int]:
+    """Run a function in a fork, so that this process keeps no thread or connection of it. Return the exit
+    code that the function returned, and the number that it told; 0 if it told none."""
+    reader, writer = os.pipe()
+    try:
+        pid = fork("parent", settings, lambda: run(lambda number: _tell(writer, number)))
+        _, status = os.waitpid(pid, 0)
+    finally:
+        os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        told = pipe.read(_NUMBER.size)
+    return os.waitstatus_to_exitcode(status), _NUMBER.unpack(told)[0] if told else 0
+
+
+def _tell(writer: int, number: int) -> None:
+    os.write(writer, _NUMBER.pack(number))
+
+
+def _become_worker(parent: int) -> None:
+    """Close the parent's sockets and files, and end when the parent ends."""
+    signal.set_wakeup_fd(-1)
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(EXIT_FAILED)

@@ -1,0 +1,73 @@
+"""Commands on the machines that share a database: which of them are not to work."""
+
+from typing import Protocol
+
+from engine.control.audit import Principal
+from engine.control.commands import written
+from engine.control.writer import ConfigurationWriter
+from engine.model.configuration import AuditEntry
+from engine.model.errors import Refusal
+from engine.nodes.liveness import Liveness, NodeRow, NodeState
+
+
+class DrainedMachines(Protocol):
+    """The rows of drained machines."""
+
+    async def drain(self, machine: str) -> bool:
+        """Note that a machine is not to work; return False if that was noted already."""
+
+    async def undrain(self, machine: str) -> bool:
+        """Note that a machine can work again; return False if it was not drained."""
+
+
+class Trail(Protocol):
+    """The audit log."""
+
+    async def write(self, entry: AuditEntry) -> None:
+        """Add an entry."""
+
+
+class MachineCommands:
+    """Drains machines and ends their drains. `nodes` are all servers, as this one sees them."""
+
+    def __init__(
+        self,
+        drained: DrainedMachines,
+        nodes: Liveness,
+        trail: Trail,
+        writer: ConfigurationWriter,
+    ) -> None:
+        self._drained = drained
+        self._nodes = nodes
+        self._trail = trail
+        self._writer = writer
+
+    async def drain(self, actor: Principal, machine: str) -> None:
+        """Let other machines take all parts of a machine over. Raises Refusal 404 if no live node has
+        the machine's name, and `conflict` if no other machine is left to work."""
+        nodes = self._live()
+        if all(row.machine != machine for row in nodes):
+            raise Refusal("not_found", "no machine of this name")
+        if all(row.machine == machine or row.drained for row in nodes):
+            raise Refusal(
+                "conflict", "no other machine is left to work: start one, or undrain one, first"
+            )
+        if await written(self._drained.drain(machine)):
+            await self._note(actor, machine, drained=True)
+
+    async def undrain(self, actor: Principal, machine: str) -> None:
+        """Let a machine work again: it gets its share. Raises Refusal 404 if it neither is drained nor
+        has a node."""
+        if await written(self._drained.undrain(machine)):
+            await self._note(actor, machine, drained=False)
+        elif all(row.machine != machine for row in self._live()):
+            raise Refusal("not_found", "no machine of this name")
+
+    def _live(self) -> list[NodeRow]:
+        nodes = self._nodes
+        return [row for row in nodes.rows if nodes.state(row.id) is not NodeState.DEAD]
+
+    async def _note(self, actor: Principal, machine: str, *, drained: bool) -> None:
+        action = "machine.drain" if drained else "machine.undrain"
+        changes = {"drained": {"from": not drained, "to": drained}}
+        await written(self._trail.write(self._writer.entry(actor, action, machine, changes)))

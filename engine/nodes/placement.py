@@ -1,0 +1,86 @@
+"""The placement of parts on machines: which machine's process does the work of each part.
+
+Every node computes the same placement from the same rows. Nothing here awaits, and nothing is drawn by
+lot: rendezvous hashing decides where counts are equal.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from engine.nodes.liveness import Liveness, NodeRow, NodeState
+
+
+class Places(Struct, frozen=True):
+    """The parts as the rows of nodes tell. `holders`: the machine that works for each part, if any.
+    `offers`: the machines of each part that can work for it, and are not drained."""
+
+    holders: Mapping[int, str]
+    offers: Mapping[int, frozenset[str]]
+
+
+def places_of(rows: Iterable[NodeRow], parts: int) -> Places:
+    """Return the places of `parts` parts. `rows` are of nodes that are not dead."""
+    holders: dict[int, str] = {}
+    offers: dict[int, set[str]] = {part: set() for part in range(parts)}
+    for row in rows:
+        if row.part.of != parts:
+            continue  # a server of another number of parts: it shares no work with these
+        if row.active:
+            holders[row.part.number] = row.machine
+        if not row.drained:
+            offers[row.part.number].add(row.machine)
+    return Places(holders, {part: frozenset(machines) for part, machines in offers.items()})
+
+
+def placement(places: Places) -> dict[int, str]:
+    """Return the machine that each part belongs on; a part that no machine can work for is left out.
+
+    Each machine gets an even share, within one. Of a balanced placement only a leaver's parts and a
+    joiner's share move: a machine keeps the parts that it holds, up to its share.
+    """
+    machines = sorted(frozenset().union(*places.offers.values()))
+    if not machines:
+        return dict(places.holders)
+    held = Counter(holder for holder in places.holders.values() if holder in machines)
+    share, extra = divmod(len(places.offers), len(machines))
+    # Whoever has most keeps one more: otherwise parts would move to make an equally even placement.
+    first = sorted(machines, key=lambda machine: (-held[machine], machine))
+    room = {machine: share + (place < extra) for place, machine in enumerate(first)}
+    placed: dict[int, str] = {}
+    for machine in machines:
+        own = [part for part, holder in places.holders.items() if holder == machine]
+        for part in _ranked(machine, own):
+            if room[machine] and machine in places.offers[part]:
+                placed[part] = machine
+                room[machine] -= 1
+    for part, offers in sorted(places.offers.items()):
+        if part in placed:
+            continue
+        roomy = [machine for machine in offers if room[machine]]
+        if roomy:
+            placed[part] = max(roomy, key=lambda machine: weight(part, machine))
+            room[placed[part]] -= 1
+        elif part in places.holders:  # no other machine can have it
+            placed[part] = places.holders[part]
+        elif offers:
+            placed[part] = max(offers, key=lambda machine: weight(part, machine))
+    return placed
+
+
+def _ranked(machine: str, parts: Iterable[int]) -> Sequence[int]:
+    return sorted(parts, key=lambda part: weight(part, machine), reverse=True)
+
+
+def weight(part: int, machine: str) -> bytes:
+    """Return how much a part belongs on a machine, by rendezvous hashing; the largest is first."""
+    return blake2b(f"{part}/{machine}".encode(), digest_size=8).digest()
+
+
+def belongs_on(liveness: Liveness, part: int, parts: int) -> str | None:
+    """Return the machine that a part belongs on, as a node sees all nodes; None if no machine can work
+    for it."""
+    live = [row for row in liveness.rows if liveness.state(row.id) is not NodeState.DEAD]
+    return placement(places_of(live, parts)).get(part)

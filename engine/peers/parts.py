@@ -1,0 +1,145 @@
+"""The way of a request to the process that has its part, on this machine or on another one.
+
+The rows of nodes tell where each part is. Between machines a link has the TLS of the other end's door:
+the handshake proves which certificate that is, so no authority has to.
+"""
+
+import hashlib
+import hmac
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+
+import trio
+
+from engine.nodes.liveness import NodeRow
+from engine.nodes.parts import WorkerPart
+from engine.peers.acceptor import LocalLinks
+from engine.peers.handshake import NO_TLS, WITHIN_S, Address, LinkError, dial
+
+
+class SecuredLink(trio.abc.AsyncResource):
+    """A link under TLS, with what a stream of a socket has."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False  # the handshake of the link has proved the certificate
+        context.verify_mode = ssl.CERT_NONE
+        context.set_alpn_protocols(["http/1.1"])
+        self.socket = stream.socket
+        self._stream = trio.SSLStream(stream, context, https_compatible=True)
+
+    async def begin(self, digest: bytes) -> None:
+        """Do the TLS handshake. Raises LinkError if the certificate is not the one with this digest."""
+        try:
+            with trio.fail_after(WITHIN_S):
+                await self._stream.do_handshake()
+        except trio.TooSlowError as error:
+            raise LinkError("the other end does not answer in time") from error
+        except trio.BrokenResourceError as error:
+            raise LinkError("the connection broke") from error
+        certificate = self._stream.getpeercert(binary_form=True)
+        if not hmac.compare_digest(digest_of(certificate), digest):
+            raise LinkError("the other end has another certificate than it says")
+
+    async def send_all(self, data: bytes) -> None:
+        """See `trio.SocketStream`."""
+        await self._stream.send_all(data)
+
+    async def receive_some(self, max_bytes: int) -> bytes:
+        """See `trio.SocketStream`."""
+        return bytes(await self._stream.receive_some(max_bytes))
+
+    async def aclose(self) -> None:
+        """Close the connection at once: what it carries says where it ends."""
+        await trio.aclose_forcefully(self._stream)
+
+
+def digest_of(certificate: bytes) -> bytes:
+    """Return the digest of a certificate in DER, as links tell it."""
+    return hashlib.sha256(certificate).digest()
+
+
+Link = trio.SocketStream | SecuredLink
+
+
+class PartLinks:
+    """The ways to all parts. Owner of what is known of each: the process's trio thread.
+
+    `rows` returns the nodes as of the last look. `local` leads to the other processes of this machine.
+    """
+
+    def __init__(
+        self,
+        local: LocalLinks,
+        rows: Callable[[], Sequence[NodeRow]],
+        machine: str,
+        parts: int,
+        keys: Mapping[bytes, bytes],
+    ) -> None:
+        self._local = local
+        self._rows = rows
+        self._machine = machine
+        self._parts = parts
+        self._keys = keys
+        self.states: dict[str, bool] = {}  # whether a node answered when it was last dialled, by id
+        self._held: dict[int, str] = {}  # the holder of each part when it was last asked for
+
+    def holder(self, number: int) -> NodeRow | None:
+        """Return the node that has a part."""
+        part = WorkerPart(number, self._parts)
+        return next((row for row in self._rows() if row.active and row.part == part), None)
+
+    def moved(self) -> list[int]:
+        """Return the parts that have another holder than at the last call: links to the former one are of
+        no use."""
+        held = {
+            row.part.number: row.id for row in self._rows() if self.holder(row.part.number) is row
+        }
+        moved = [part for part, node in self._held.items() if held.get(part, node) != node]
+        self._held |= held
+        known = {row.id for row in self._rows()}
+        for gone in self.states.keys() - known:
+            del self.states[gone]
+        return moved
+
+    async def dial(self, number: int, client: Address) -> Link:
+        """Open a link to the process that has a part, for a client's requests. Raises OSError."""
+        row = self.holder(number)
+        if row is None:
+            raise ConnectionRefusedError("no server has the workspace's part at present")
+        try:
+            link = await self._reached(row, client)
+        except OSError:
+            self.states[row.id] = False
+            raise
+        self.states[row.id] = True
+        return link
+
+    async def _reached(self, row: NodeRow, client: Address) -> Link:
+        if row.machine == self._machine:
+            try:
+                return await self._local.dial(row.part.number, client)
+            except OSError:  # or it is another machine that was given the same name
+                if row.address is None:
+                    raise
+        if row.address is None:
+            raise ConnectionRefusedError("the part's server has no address for others")
+        return await self._dialled(row.address, client)
+
+    async def _dialled(self, address: str, client: Address) -> Link:
+        host, _, port = address.rpartition(":")
+        stream = await trio.open_tcp_stream(host.strip("[]"), int(port))
+        try:
+            digest = await dial(stream, self._keys, client, requests=True)
+            if digest == NO_TLS:
+                return stream
+            link = SecuredLink(stream)
+            await link.begin(digest)
+        except LinkError as error:
+            await trio.aclose_forcefully(stream)
+            raise ConnectionError(str(error)) from error
+        except BaseException:
+            await trio.aclose_forcefully(stream)
+            raise
+        return link

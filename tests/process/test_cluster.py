@@ -1,0 +1,211 @@
+"""Two machines on one database: each works for its parts, and takes the other's when that is gone.
+
+A machine is a server with a name, a folder and addresses of its own.
+"""
+
+import secrets
+import signal
+import socket
+import tempfile
+from base64 import b64encode
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, suppress
+from copy import copy
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from bench.service import free_port
+from engine.nodes.parts import number_of
+from tests.cli.programs import angarium, environment
+from tests.process import verdict
+from tests.process.house import House, until
+from tests.process.posting import Poster, posting
+from tests.process.receiver import Receiver
+from tests.process.test_standby import in_thread
+
+PARTS = 2
+
+
+def ports_in_a_row() -> int:
+    """Return the first of as many free ports as there are parts."""
+    while True:
+        first = free_port()
+        with suppress(OSError), ExitStack() as stack:
+            for port in range(first, first + PARTS):
+                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+
+
+class Machine(House):
+    """A server with a process for each part."""
+
+    def __init__(self, name: str, folder: Path, url: str, master_key: str, key: str) -> None:
+        super().__init__(
+            folder,
+            ANGARIUM_DATABASE_URL=url,
+            ANGARIUM_MASTER_KEY=master_key,
+            ANGARIUM_NODE_NAME=name,
+            ANGARIUM_PARTS=str(PARTS),
+            ANGARIUM_PEER_BIND=f"127.0.0.1:{ports_in_a_row()}",
+            ANGARIUM_SHUTDOWN_GRACE="4",
+        )
+        self.name = name
+        self.key = key
+        self._url = url
+
+    def database_url(self) -> str:
+        return self._url
+
+    def working(self) -> Counter[str]:
+        """Return how many parts each machine works for."""
+        told = self.ask("GET", "/observability/nodes")
+        rows = told.body["items"] if told.status == 200 else []  # a part is just on its way
+        working = (row for row in rows if row["role"] == "ACTIVE" and row["state"] == "LIVE")
+        return Counter(row["machine"] for row in working)
+
+
+class Cluster:
+    """The machines on one database."""
+
+    def __init__(self, url: str, key: str, master_key: str, stack: ExitStack) -> None:
+        self._url, self._key, self._master_key = url, key, master_key
+        self._stack = stack
+
+    def start(self, name: str) -> Machine:
+        """Start a machine."""
+        folder = Path(
+            self._stack.enter_context(tempfile.TemporaryDirectory(prefix="angarium-machine-"))
+        )
+        machine = Machine(name, folder, self._url, self._master_key, self._key)
+        self._stack.callback(_end, machine)
+        machine.start()
+        return machine
+
+    def pair(self) -> tuple[Machine, Machine]:
+        """Start two machines; each works for one part once they are returned."""
+        one = self.start("one")
+        until(lambda: one.working() == {"one": 2}, "one machine works for all parts")
+        two = self.start("two")
+        until(lambda: one.working() == {"one": 1, "two": 1}, "the second has its share")
+        return one, two
+
+
+def _end(machine: Machine) -> None:
+    assert machine.process is not None
+    if machine.process.poll() is None:
+        machine.process.send_signal(signal.SIGKILL)
+    machine.process.wait()
+
+
+@pytest.fixture
+async def cluster(database_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
+    master_key = b64encode(secrets.token_bytes(32)).decode()
+    env = environment(database_url, tmp_path, ANGARIUM_MASTER_KEY=master_key)
+    made = await angarium(
+        *["keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"], env=env
+    )
+    assert made.code == 0, made.err
+    with ExitStack() as stack:
+        yield Cluster(database_url, made.out.strip(), master_key, stack)
+
+
+def tenants_of(machine: Machine) -> list[Machine]:
+    """Make a workspace of each part; return the machine as each of them sees it."""
+    found: dict[int, Machine] = {}
+    for number in count():
+        if len(found) == PARTS:
+            break
+        tenant = copy(machine)
+        tenant.key = machine.workspace(f"tenant {number}")
+        workspace = tenant.api("GET", "/auth/context")["workspaceId"]
+        found.setdefault(number_of(workspace, PARTS), tenant)
+    return [found[part] for part in range(PARTS)]
+
+
+class Load:
+    """Posters of each part through each machine, and receivers' paths by part."""
+
+    def __init__(self, machines: list[Machine], receiver: Receiver) -> None:
+        self._receiver = receiver
+        self.tenants = tenants_of(machines[0])
+        self.paths = [f"/{part}" for part in range(PARTS)]
+        for path, tenant in zip(self.paths, self.tenants, strict=True):
+            tenant.made(f"{receiver.url}{path}", "e.one", ordering="STRICT", concurrency=8)
+        self.posters: list[Poster] = []
+        self.through: dict[str, list[Poster]] = {}  # each machine
+        for place, machine in enumerate(machines):
+            for part, tenant in enumerate(self.tenants):
+                house = copy(machine)
+                house.key = tenant.key
+                self.through.setdefault(machine.name, []).append(Poster(house, f"{part}-{place}"))
+            self.posters += self.through[machine.name]
+
+    def goes_on(self) -> None:
+        """Wait until each part accepts through each machine that runs, and delivers."""
+        running = [each for each in self.posters if not each.ended.is_set()]
+        accepted = [len(each.accepted) for each in running]
+        until(
+            lambda: all(
+                len(each.accepted) > before + 20
+                for each, before in zip(running, accepted, strict=True)
+            ),
+            "all parts accept through all machines",
+        )
+        delivered = [len(self._receiver.arrivals(path)) for path in self.paths]
+        until(
+            lambda: all(
+                len(self._receiver.arrivals(path)) > before + 20
+                for path, before in zip(self.paths, delivered, strict=True)
+            ),
+            "all parts deliver",
+        )
+
+    def judge(self, machine: Machine) -> None:
+        """Nothing is lost, invented or out of order."""
+        machine.until_settled(within_s=60)
+        there = verdict.nothing_lost_or_invented(machine, self.posters)
+        for part, path in enumerate(self.paths):
+            mine = {n: event for n, event in there.items() if n.startswith(f"{part}-")}
+            verdict.all_arrived(mine, self._receiver.arrivals(path))
+            own = [each for each in self.posters if each.name.startswith(f"{part}-")]
+            verdict.in_order_of_posting(own, self._receiver.firsts(path))
+        verdict.sums_equal_rows(machine)
+
+
+async def test_machines_share_the_parts_and_move_them(cluster: Cluster, receiver: Receiver) -> None:
+    def scene() -> None:
+        one, two = cluster.pair()
+        load = Load([one, two], receiver)
+        with posting(*load.posters):
+            load.goes_on()
+            two.api("POST", "/observability/nodes/one/drain", {})
+            until(lambda: two.working() == {"two": 2}, "the first machine's part moves")
+            load.goes_on()
+            two.api("POST", "/observability/nodes/one/undrain", {})
+            until(lambda: two.working() == {"one": 1, "two": 1}, "a part moves back")
+            load.goes_on()
+        assert not [each.refused for each in load.posters if len(each.refused) > 1]
+        load.judge(two)
+
+    await in_thread(scene)
+
+
+async def test_a_machine_takes_the_parts_of_one_that_is_killed(
+    cluster: Cluster, receiver: Receiver
+) -> None:
+    def scene() -> None:
+        one, two = cluster.pair()
+        load = Load([one, two], receiver)
+        with posting(*load.posters):
+            load.goes_on()
+            one.kill()
+            for each in load.through["one"]:
+                each.ended.set()
+            until(lambda: two.working() == {"two": 2}, "the other machine has all parts")
+            load.goes_on()
+        load.judge(two)
+
+    await in_thread(scene)
