@@ -5,18 +5,18 @@ The description of a field is what `angarium serve --help` prints. Field `egress
 """
 
 from collections.abc import Mapping
-from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from socket import gethostname
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from engine.core.destination import MOST_CONCURRENCY
 from engine.model.egress_proxy import ProxyUrl
 from engine.model.hops import MOST as MOST_HOPS
 from engine.model.setting_values import (
-    MOST_WORKERS,
     Bound,
+    MachineName,
+    Networks,
+    Parts,
     TemplateHosts,
     Workers,
     check_peers,
@@ -65,7 +65,7 @@ class Settings(BaseModel):
         "again when the file changes, and at SIGHUP",
     )
     tls_key: Path | None = Field(None, description="private key (PEM) of the certificate")
-    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = Field(
+    trusted_proxies: Networks = Field(
         (),
         description="CIDRs, comma separated, of proxies in front whose X-Forwarded-For is believed",
     )
@@ -76,28 +76,21 @@ class Settings(BaseModel):
     )
     peer_bind: Bound | None = Field(
         None,
-        description="address and port for other servers on one database. With it, a server that starts "
-        "beside others shares their work or stands by, and takes over from what is gone. None: it "
-        "replaces the other",
+        description="address and port for other servers on one database. With it, a server shares the "
+        "work with others, or stands by. None: it replaces the other",
     )
     peer_advertise: str | None = Field(
         None, description="host and port where others reach peer_bind. None: peer_bind itself"
     )
-    parts: int | None = Field(
+    parts: Parts | None = Field(
         None,
-        ge=1,
-        le=MOST_WORKERS,
-        description="with peer_bind: the number of parts in which machines share the workspaces. Each "
-        "machine runs a process for each part. None: the database's number, at first twice the workers, "
-        "or one for one worker",
+        description="with peer_bind: parts in which machines share the workspaces, with a process for "
+        "each part on each. None: the database's; at first twice the workers, or one for one worker",
     )
-    node_name: str | None = Field(
-        None,
-        min_length=1,
-        max_length=253,
-        description="name of this machine among those that share a database. None: the host's name",
+    node_name: MachineName | None = Field(
+        None, description="name of this machine for other servers. None: the host's name"
     )
-    egress_allow: tuple[IPv4Network | IPv6Network, ...] = Field(
+    egress_allow: Networks = Field(
         (),
         description="private networks (CIDRs, separated by commas) that Angarium can deliver to. None "
         "by default, because tenants choose the addresses",
@@ -364,15 +357,6 @@ class Settings(BaseModel):
         "receiver that has just come back",
     )
 
-    @field_validator("egress_allow", "trusted_proxies", mode="before")
-    @classmethod
-    def _split(cls, value: object) -> object:
-        return (
-            [part.strip() for part in value.split(",") if part.strip()]
-            if isinstance(value, str)
-            else value
-        )
-
     @model_validator(mode="after")
     def _belong_together(self) -> "Settings":
         if (self.tls_cert is None) is not (self.tls_key is None):
@@ -398,11 +382,6 @@ class Settings(BaseModel):
         if self.peer_bind is not None:
             found["peer_bind"] = host_and_port(self.peer_bind)
         return found
-
-    @property
-    def machine(self) -> str:
-        """The name of this machine."""
-        return self.node_name or gethostname()
 
     @property
     def peer_address(self) -> str | None:

@@ -273,7 +273,8 @@ class Server(ControlParts):
             found.append(child("links", links, restart=Restart.TRANSIENT))
         if self.links is not None and self.door.handing is not None:
             receive = self.door.handing.receive
-            found.append(child("passages", partial(self.links.accept_passages, receive)))
+            passages = partial(self._incoming, partial(self.links.accept_passages, receive))
+            found.append(child("passages", passages, restart=Restart.TRANSIENT))
         if self.worker is not None and self.worker.pulse is not None:
             found.append(child("pulse", partial(beat, self.worker.pulse), restarts=ALWAYS))
         return found

@@ -20,7 +20,8 @@ from engine.model.hops import PURPOSE as HOPS
 from engine.model.hops import Hops
 from engine.model.identity import Identity
 from engine.model.read_models import Models
-from engine.nodes.liveness import Load
+from engine.model.setting_values import machine_of
+from engine.nodes.liveness import NodeLoad
 from engine.nodes.parts import WHOLE, WorkerPart
 from engine.peers.acceptor import LocalLinks
 from engine.peers.handshake import PURPOSE as LINK_KEYS
@@ -29,7 +30,7 @@ from engine.plans.file import plans_of
 from engine.plans.plans import Plans
 from engine.recording.announcer import Announcer
 from engine.recording.feed import Feed
-from engine.recording.throughput import Pace, Throughput
+from engine.recording.throughput import ProcessRates, Throughput
 from engine.recording.trouble import TroubleLog
 from engine.routing.router import Router
 from engine.runtime.background import Background
@@ -94,7 +95,7 @@ class Foundation:
             self.ownership,
             address=settings.peer_address,
             name=settings.node_name if worker is None else worker.name,
-            machine=settings.machine,
+            machine=machine_of(settings.node_name),
             load=lambda: self.load(),
         )
         self.tracing = open_tracing(settings, self.ownership.process, self.clock.now)
@@ -107,7 +108,7 @@ class Foundation:
                 self.part_links = PartLinks(
                     self.links,
                     lambda: self.membership.liveness.rows,
-                    settings.machine,
+                    machine_of(settings.node_name),
                     self.part.of,
                     keys,
                 )
@@ -125,14 +126,14 @@ class Foundation:
         self.trouble = TroubleLog(self.own_events.announce_once)
         self.announcer = Announcer(self.trouble, self.models.destinations.get)
         self.throughput = Throughput(now)
-        self._pace = Pace(self.throughput, trio.current_time)
+        self._pace = ProcessRates(self.throughput, trio.current_time)
         self.waiting: Callable[[], int] = int  # deliveries in memory, once there is a directory
         self.feed = Feed()
         self.live = Live(self.feed)
 
-    def load(self) -> Load:
+    def load(self) -> NodeLoad:
         """Return what this process does, for the table of nodes."""
-        return Load(*self._pace.look(), self.waiting())
+        return NodeLoad(*self._pace.look(), self.waiting())
 
 
 def report(error: Exception) -> None:

@@ -23,7 +23,7 @@ from api.cli.failures import EXIT_DATABASE, EXIT_FAILED, EXIT_SETTINGS, ListenEr
 from api.composition.forks import ENDING, SIGNALS, fork
 from api.composition.foundation import WorkerNode
 from api.door.listener import listening_sockets
-from engine.model.setting_values import with_port_raised
+from engine.model.setting_values import machine_of, with_port_raised
 from engine.nodes.parts import WorkerPart
 from engine.peers.folder import LinkFolder
 from engine.settings import Settings
@@ -78,7 +78,8 @@ class Workers:
             self._embedded = EmbeddedServer(settings.data_dir, servers=settings.workers)
         self._listeners: Sequence[socket.socket] = ()
         self._workers = [
-            _Worker(settings.machine, number) for number in range(1, settings.workers + 1)
+            _Worker(machine_of(settings.node_name), number)
+            for number in range(1, settings.workers + 1)
         ]
         # With a port for other machines, a worker can lose its part to one, and stands by again.
         self._clustered = settings.peer_bind is not None

@@ -134,13 +134,14 @@ ROUTES = (
         client=Method("nodes.drain"),
         summary="Drain a machine",
         description="The machine hands its parts over to other machines, within seconds, and gets none "
-        "until the drain ends, also after a restart. It goes on to pass its clients' requests on.",
+        "until the drain ends, also after a restart. It goes on to pass its clients' requests on, and "
+        "keeps its parts while no other machine can work.",
         tag="Observability",
         scopes=MANAGE,
         embed=Embed.REFUSED,
         handler=drain,
         action=True,
-        refusals=(404, 409),
+        refusals=(404,),
         environment=False,
         installation=True,
     ),

@@ -43,15 +43,10 @@ class MachineCommands:
         self._writer = writer
 
     async def drain(self, actor: Principal, machine: str) -> None:
-        """Let other machines take all parts of a machine over. Raises Refusal 404 if no live node has
-        the machine's name, and `conflict` if no other machine is left to work."""
-        nodes = self._live()
-        if all(row.machine != machine for row in nodes):
+        """Let other machines take all parts of a machine over. Where no other machine can work, it keeps
+        its parts until one can. Raises Refusal 404 if no live node has the machine's name."""
+        if all(row.machine != machine for row in self._live()):
             raise Refusal("not_found", "no machine of this name")
-        if all(row.machine == machine or row.drained for row in nodes):
-            raise Refusal(
-                "conflict", "no other machine is left to work: start one, or undrain one, first"
-            )
         if await written(self._drained.drain(machine)):
             await self._note(actor, machine, drained=True)
 

@@ -2,7 +2,8 @@
 
 import os
 import re
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from socket import gethostname
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -28,6 +29,16 @@ def _hosts_by_template(value: object) -> object:
 
 
 TemplateHosts = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_hosts_by_template)]
+
+
+def _listed(value: object) -> object:
+    """Return the parts of a list with commas; what is no text, as it is."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(",") if part.strip()]
+
+
+Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_listed)]
 
 
 def host_and_port(text: str) -> tuple[str, int]:
@@ -87,6 +98,15 @@ def number_of_workers(value: object) -> object:
     )  # Linux alone says what a container is left with
     cores = len(usable(0)) if usable is not None else os.cpu_count() or 1
     return min(cores, MOST_WORKERS)
+
+
+Parts = Annotated[int, Field(ge=1, le=MOST_WORKERS)]
+MachineName = Annotated[str, Field(min_length=1, max_length=253)]  # as long as a host's name
+
+
+def machine_of(node_name: str | None) -> str:
+    """Return the name of this machine among those that share a database."""
+    return node_name or gethostname()
 
 
 Workers = Annotated[int, BeforeValidator(number_of_workers), Field(ge=1, le=MOST_WORKERS)]

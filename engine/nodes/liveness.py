@@ -21,7 +21,7 @@ class Active(Struct, frozen=True):
     beat: int
 
 
-class Load(Struct, frozen=True):
+class NodeLoad(Struct, frozen=True):
     """The work of a node: events and deliveries a second over the last 10 s, and the deliveries that
     wait in its memory."""
 
@@ -30,7 +30,7 @@ class Load(Struct, frozen=True):
     waiting: int = 0
 
 
-NO_LOAD = Load()
+NO_LOAD = NodeLoad()
 
 
 class NodeRow(Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class NodeRow(Struct, frozen=True, kw_only=True):
     machine: str = ""
     part: WorkerPart = WHOLE
     drained: bool = False
-    load: Load = NO_LOAD
+    load: NodeLoad = NO_LOAD
 
 
 UNLOCKED_DEAD_S = 1.0  # silence of a node whose session is gone

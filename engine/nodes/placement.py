@@ -13,7 +13,7 @@ from msgspec import Struct
 from engine.nodes.liveness import Liveness, NodeRow, NodeState
 
 
-class Places(Struct, frozen=True):
+class PartPlaces(Struct, frozen=True):
     """The parts as the rows of nodes tell. `holders`: the machine that works for each part, if any.
     `offers`: the machines of each part that can work for it, and are not drained."""
 
@@ -21,7 +21,7 @@ class Places(Struct, frozen=True):
     offers: Mapping[int, frozenset[str]]
 
 
-def places_of(rows: Iterable[NodeRow], parts: int) -> Places:
+def places_of(rows: Iterable[NodeRow], parts: int) -> PartPlaces:
     """Return the places of `parts` parts. `rows` are of nodes that are not dead."""
     holders: dict[int, str] = {}
     offers: dict[int, set[str]] = {part: set() for part in range(parts)}
@@ -32,10 +32,10 @@ def places_of(rows: Iterable[NodeRow], parts: int) -> Places:
             holders[row.part.number] = row.machine
         if not row.drained:
             offers[row.part.number].add(row.machine)
-    return Places(holders, {part: frozenset(machines) for part, machines in offers.items()})
+    return PartPlaces(holders, {part: frozenset(machines) for part, machines in offers.items()})
 
 
-def placement(places: Places) -> dict[int, str]:
+def placement(places: PartPlaces) -> dict[int, str]:
     """Return the machine that each part belongs on; a part that no machine can work for is left out.
 
     Each machine gets an even share, within one. Of a balanced placement only a leaver's parts and a

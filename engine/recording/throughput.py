@@ -13,7 +13,7 @@ from engine.core.records import Event, Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, Origin
 
 WINDOW_S: Final = 60
-LOOKS: Final = 21  # kept by a Pace: 10 s, with a look at each heartbeat
+LOOKS: Final = 21  # kept by a ProcessRates: 10 s, with a look at each heartbeat
 OWN = Origin.OWN
 INSPECTION = DeliveryOrigin.INSPECTION
 DELIVERED = DeliveryStatus.DELIVERED
@@ -127,7 +127,7 @@ class Throughput:
         return counts
 
 
-class Pace:
+class ProcessRates:
     """The events and deliveries of a process a second, over its last looks. Owner: who looks."""
 
     def __init__(self, throughput: Throughput, now: Callable[[], float]) -> None:

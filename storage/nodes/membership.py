@@ -13,7 +13,7 @@ from uuid import UUID
 import trio
 
 from engine.model.version import VERSION
-from engine.nodes.liveness import BEAT_S, Active, Liveness, Load, NodeRow
+from engine.nodes.liveness import BEAT_S, Active, Liveness, NodeLoad, NodeRow
 from engine.nodes.parts import WorkerPart
 from engine.ports.outage import Outage
 from storage.database.bridge import Bridge
@@ -41,12 +41,21 @@ _REGISTER = """
     ON CONFLICT (id) DO UPDATE SET address = excluded.address
     RETURNING id
 """
-# A session's lock is looked for only where another node is: with one node there is nothing to look for.
+# A session's lock is looked for only where another node is: with one node the locks are not read. With
+# many nodes each beat reads locks and leases once, and not for each node.
 _BEAT = """
     WITH beaten AS (
         UPDATE nodes SET beat = beat + 1, beat_at = clock_timestamp(),
             accepted_per_s = $2, delivered_per_s = $3, waiting = $4
         WHERE id = $1::uuid RETURNING beat
+    ), sessions AS MATERIALIZED (
+        SELECT classid::bigint AS high, objid::bigint AS low FROM pg_locks
+        WHERE locktype = 'advisory' AND granted AND objsubid = 1
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ), homes AS MATERIALIZED (
+        SELECT process, count(*) AS slots FROM home_leases GROUP BY process
+    ), shards AS MATERIALIZED (
+        SELECT process, count(*) AS shards FROM shard_leases GROUP BY process
     )
     SELECT
         node.id::text AS id, name, version, address,
@@ -55,24 +64,20 @@ _BEAT = """
         CASE WHEN node.id = $1::uuid THEN 0
             ELSE extract(epoch FROM clock_timestamp() - beat_at) END::float8 AS beat_age_s,
         CASE WHEN node.id = $1::uuid THEN true ELSE EXISTS (
-            SELECT FROM pg_locks
-            WHERE locktype = 'advisory' AND granted AND objsubid = 1
-              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-              AND classid::bigint = ('x' || left(node.id::text, 8))::bit(32)::bigint & 4294967295
-              AND objid::bigint
-                = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint & 4294967295
+            SELECT FROM sessions
+            WHERE high = ('x' || left(node.id::text, 8))::bit(32)::bigint & 4294967295
+              AND low = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint
+                & 4294967295
         ) END AS locked,
-        slots > 0 AND slots = (SELECT count(*) FROM shard_leases AS s WHERE s.process = node.id)
-            AS active,
-        slots::int AS slots,
+        coalesce(slots = shards, false) AS active,
+        coalesce(slots, 0)::int AS slots,
         coalesce(node.machine, name) AS machine, part, parts,
         drained.since IS NOT NULL AS drained,
         accepted_per_s::float8, delivered_per_s::float8, waiting
     FROM nodes AS node
     LEFT JOIN drained_machines AS drained ON drained.machine = coalesce(node.machine, name)
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS slots FROM home_leases AS h WHERE h.process = node.id
-    ) AS held
+    LEFT JOIN homes ON homes.process = node.id
+    LEFT JOIN shards ON shards.process = node.id
     ORDER BY name, node.id
 """
 
@@ -96,7 +101,7 @@ class Membership:
         address: str | None = None,
         name: str | None = None,
         machine: str | None = None,
-        load: Callable[[], Load] = Load,
+        load: Callable[[], NodeLoad] = NodeLoad,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
         """`address` is where other nodes reach this one; `name` is for people. `machine` is the name that
@@ -181,5 +186,7 @@ class Membership:
 
 def _node_of(fields: dict[str, Any]) -> NodeRow:
     part = WorkerPart(fields.pop("part"), fields.pop("parts"))
-    load = Load(fields.pop("accepted_per_s"), fields.pop("delivered_per_s"), fields.pop("waiting"))
+    load = NodeLoad(
+        fields.pop("accepted_per_s"), fields.pop("delivered_per_s"), fields.pop("waiting")
+    )
     return NodeRow(part=part, load=load, **fields)

@@ -168,6 +168,25 @@ async def test_a_link_is_given_up_only_while_the_worker_has_not_read_the_request
             assert theirs.recv(1) == b"", "which a worker that reads the request sees"
 
 
+async def test_the_links_of_a_part_that_moved_are_dropped() -> None:
+    async with open_pair() as pair:
+        elsewhere = pair.near.door.elsewhere
+        assert elsewhere is not None
+        idle, waiting = await pair.near.connect(), await pair.near.connect()
+        await idle.send(post())
+        assert (await idle.response()).status == 202
+        pair.far.ingest.hold = True
+        await waiting.send(post())
+        await pair.far.ingest.wait_waiting()
+        elsewhere.forget(FAR.number)
+        assert (await waiting.response()).status == 500, "its fate is unknown"
+        pair.far.ingest.hold = False
+        pair.far.ingest.answer()
+        await idle.send(post())
+        assert (await idle.response()).status == 202
+        assert pair.dialled == 2, "the second request took the idle link, and the third a new one"
+
+
 async def test_a_client_that_leaves_ends_its_link() -> None:
     async with open_pair() as pair:
         pair.far.ingest.hold = True

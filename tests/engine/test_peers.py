@@ -161,3 +161,28 @@ def test_a_parent_removes_the_folders_of_dead_parents(tmp_path: Path) -> None:
     living.close()
     new.close()
     assert list(tmp_path.iterdir()) == [other]
+
+
+async def test_a_relay_that_rests_leaves_clients_to_another_process() -> None:
+    relay = Relay(NEW)
+    (listener,) = listening_sockets("127.0.0.1", 0)
+    with trio.fail_after(HANGS_S), listener:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(relay.run, [listener])
+            await trio.testing.wait_all_tasks_blocked()
+            relay.rest(True)
+            await trio.testing.wait_all_tasks_blocked()
+            client = await trio.open_tcp_stream(*listener.getsockname()[:2])
+            with trio.socket.from_stdlib_socket(listener.dup()) as other:
+                accepted, address = await other.accept()
+            assert address == client.socket.getsockname()
+            accepted.close()
+            await client.aclose()
+            relay.rest(False)
+            client = await trio.open_tcp_stream(*listener.getsockname()[:2])
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            nursery.cancel_scope.cancel()
+        ((sock, address),) = relay.waiting
+        assert address == client.socket.getsockname()
+        sock.close()
+        await client.aclose()

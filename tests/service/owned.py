@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from socket import gethostname
 from typing import Any
 
 import trio
@@ -94,6 +95,7 @@ class Shelf:
             "audit-logs": self.entry,
             "api-keys": self.key,
             "customers": self.customer,
+            "observability/nodes": self.machine,
         }
 
     async def kept(self, owner: Owner, kind: str) -> str:
@@ -115,6 +117,10 @@ class Shelf:
     async def template(self, _: Owner) -> str:
         """One of the catalog, which is everybody's."""
         return TEMPLATE
+
+    async def machine(self, _: Owner) -> str:
+        """The machine that the server runs on, which is nobody's."""
+        return gethostname()
 
     async def rule(self, owner: Owner, types: str | None = None, to: str | None = None) -> str:
         document = {

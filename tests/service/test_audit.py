@@ -240,6 +240,18 @@ async def _workspace(stage: Stage) -> tuple[str, Json]:
     return "/workspace", {"customerMay": {"replay": False}}
 
 
+async def _drain(stage: Stage) -> tuple[str, Json]:
+    path = "/observability/nodes"
+    page = await stage.house.until(stage.api, path, lambda page: page["items"])
+    return f"{path}/{page['items'][0]['machine']}/drain", {}
+
+
+async def _undrain(stage: Stage) -> tuple[str, Json]:
+    path, _ = await _drain(stage)
+    assert (await stage.api("POST", path, {})).status == 200
+    return path.replace("/drain", "/undrain"), {}
+
+
 WRITES: dict[str, tuple[Write, str]] = {
     "createDestination": (_create_destination, "destination.create"),
     "updateDestination": (_update_destination, "destination.update"),
@@ -276,6 +288,8 @@ WRITES: dict[str, tuple[Write, str]] = {
     "putCustomer": (_customer, "customer.update"),
     "eraseCustomer": (_erase_customer, "customer.erase"),
     "updateWorkspace": (_workspace, "workspace.update"),
+    "drainMachine": (_drain, "machine.drain"),
+    "undrainMachine": (_undrain, "machine.undrain"),
 }
 _ROUTES = [route for route in ROUTES if route.scopes == MANAGE and route.method != "GET"]
 

@@ -979,7 +979,8 @@ export class NodesResource extends Resource {
 
   /**
    * Drain a machine. The machine hands its parts over to other machines, within seconds, and gets
-   * none until the drain ends, also after a restart. It goes on to pass its clients' requests on.
+   * none until the drain ends, also after a restart. It goes on to pass its clients' requests on,
+   * and keeps its parts while no other machine can work.
    */
   drain(machine: string, options?: CallOptions): Promise<Success> {
     return this.call({ method: "POST", path: this.at("observability", "nodes", machine, "drain"), body: {} }, options);

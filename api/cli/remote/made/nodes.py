@@ -38,7 +38,8 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "Drain a machine.\n\nThe machine hands its parts over to other machines, within "
             "seconds, and gets none until the drain ends, also after a restart. It goes on to "
-            "pass its clients' requests on."
+            "pass its clients' requests on, and keeps its parts while no other machine can "
+            "work."
         ),
         arguments=(("machine", "MACHINE"),),
     ),

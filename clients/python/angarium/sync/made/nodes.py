@@ -35,7 +35,7 @@ class Nodes(Resource):
 
         The machine hands its parts over to other machines, within seconds, and gets none
         until the drain ends, also after a restart. It goes on to pass its clients' requests
-        on.
+        on, and keeps its parts while no other machine can work.
         """
         return self._send(Call("POST", at("observability", "nodes", machine, "drain"), body={}))
 
