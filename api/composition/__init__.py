@@ -191,6 +191,8 @@ class Server(ControlParts):
         if not self.stopping:
             for scope in self._acceptors:
                 scope.cancel()
+            if self.door.handing is not None:
+                self.door.handing.stop_receiving()
             await self.stop(min(LAST_REQUESTS_S + FLUSH_S, grace_s))
 
     async def stop(self, grace_s: float | None = None) -> None:

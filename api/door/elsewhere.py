@@ -162,6 +162,7 @@ class Elsewhere:
 
     def forget(self, part: int) -> None:
         """Drop all links of a part, with the requests under way: another node has the part now."""
+        self._away_until.pop(part, None)
         for key in [key for key in self._idle if key[0] == part]:
             for link in self._idle.pop(key):
                 self._kept -= 1

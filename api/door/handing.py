@@ -95,6 +95,11 @@ class Handing:
         for passage in list(self._passages.values()):
             for handed in passage.end():
                 handed.sock.close()
+        self.stop_receiving()
+
+    def stop_receiving(self) -> None:
+        """Close the passages from other workers. The connections on their way go back: each is relayed to
+        whoever has the part next."""
         for arrivals in list(self._arrivals):
             arrivals.close()
 
