@@ -12,6 +12,7 @@ from engine.core.vocabulary import ErrorCategory
 from storage.database.bridge import Pool
 from storage.log.responses import header_lines, text_bytes
 from tests.sim.store import Tables
+from tests.sim.store.rights import NOBODY, Lease, Rights
 from tests.sim.store.stored import StoredAttempt, StoredDelivery, StoredEvent, StoredMinute
 
 Dump = dict[str, list[Any]]
@@ -57,6 +58,16 @@ _LEGS = """
     SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
            exhausted, step, ordered
     FROM replay_legs"""
+# The epoch of each process that can write, and of its leases: whether anybody has these, how many there
+# are, and their slots' sum.
+_EPOCHS = """
+    SELECT 'process' AS kind, epoch, false AS vacant, 1::bigint AS held, 0::bigint AS slots FROM processes
+    UNION ALL
+    SELECT 'home', epoch, process = '00000000-0000-0000-0000-000000000000', count(*), sum(slot)
+    FROM home_leases GROUP BY epoch, process
+    UNION ALL
+    SELECT 'shard', epoch, process = '00000000-0000-0000-0000-000000000000', count(*), sum(shard)
+    FROM shard_leases GROUP BY epoch, process"""
 _QUERIES = {
     "events": _EVENTS,
     "deliveries": _DELIVERIES,
@@ -80,9 +91,7 @@ _QUERIES = {
     "rule tallies": "SELECT environment, rules, version FROM routing_tallies",
     "audit": "SELECT workspace, id, coalesce(convert_from(changes, 'UTF8'), '{}')::jsonb AS changes"
     " FROM audit_log",
-    "epochs": "SELECT (SELECT max(epoch) FROM processes) AS intake,"
-    " (SELECT max(epoch) FROM shard_leases) AS settle, count(DISTINCT epoch) AS kinds"
-    " FROM shard_leases",
+    "epochs": _EPOCHS,
 }
 _ALL = (
     "SELECT "
@@ -156,13 +165,24 @@ def dump_of_tables(tables: Tables) -> Dump:
         ),
         "rule tallies": ([key, *tally] for key, tally in tables.tallies.items()),
         "audit": ([*key, changes] for key, changes in tables.audit.items()),
-        "epochs": [[tables.intake_epoch, tables.settle_epoch, 1]],
+        "epochs": _epochs(tables.rights),
     }  # fmt: skip
     return {name: _ordered(rows) for name, rows in found.items()}
 
 
 def _ordered(rows: Iterable[list[Any]]) -> list[Any]:
     return sorted(rows, key=repr)
+
+
+def _epochs(rights: Rights) -> Iterable[list[Any]]:
+    for epoch in rights.processes.values():
+        yield ["process", epoch, False, 1, 0]
+    for kind, table in (("home", rights.homes), ("shard", rights.shards)):
+        slots: dict[Lease, list[int]] = {}
+        for slot, lease in table.items():
+            slots.setdefault(lease, []).append(slot)
+        for (process, epoch), held in slots.items():
+            yield [kind, epoch, process == NOBODY, len(held), sum(held)]
 
 
 def _event(row: StoredEvent) -> list[Any]:

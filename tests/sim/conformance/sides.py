@@ -5,6 +5,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from engine.control.ports import DestinationStore, RuleStore
+from engine.nodes.parts import WHOLE, WorkerPart
 from engine.ports import BacklogStore, IntakeStore, SettleStore
 from engine.recording.requeue import DeadLetterStore, RequeueStore
 from engine.replay.ports import JobStore, ReplayStore
@@ -56,8 +57,8 @@ class Side(Protocol):
     ports: Ports
     former: Ports | None  # of the process before
 
-    async def take(self) -> None:
-        """Begin another process, which takes the database over; `ports` are its own."""
+    async def take(self, part: WorkerPart = WHOLE) -> None:
+        """Begin another process, which takes a part of the database over; `ports` are its own."""
 
     def lose(self, purpose: str) -> None:
         """Lose the present process's connection of this purpose: intake, large or settle."""
@@ -81,11 +82,11 @@ class Simulated:
         self._processes = 0
         self._stores: Stores | None = None
 
-    async def take(self) -> None:
+    async def take(self, part: WorkerPart = WHOLE) -> None:
         """Begin another process; see the protocol."""
         self.former = self.ports if self._processes else None
         self._processes += 1
-        stores = self._stores = self.database.connect(self._processes, Direct())
+        stores = self._stores = self.database.connect(self._processes, Direct(), part)
         await stores.take()
         self.ports = Ports(
             stores.intake,
@@ -132,13 +133,13 @@ class Postgres:
         self.bridge = bridge
         self.former: Ports | None = None
         self._hot: dict[str, Connection] = {}
-        self._backlog = PostgresBacklog(bridge.make_pool(BACKLOG, 1))
+        self._reading = bridge.make_pool(BACKLOG, 1)
         self._replaying = bridge.make_pool(REPLAYING, 1)
         self._upkeep = bridge.connection(UPKEEP)
 
-    async def take(self) -> None:
+    async def take(self, part: WorkerPart = WHOLE) -> None:
         """Begin another process; see the protocol."""
-        bridge, ownership = self.bridge, Ownership()
+        bridge, ownership = self.bridge, Ownership(part=part)
         self.former = self.ports if self._hot else None
         await ownership.take(self._upkeep)
         intake = bridge.connection(INTAKE, ownership.renew_intake)
@@ -150,7 +151,7 @@ class Postgres:
             PostgresIntake(intake, ownership),
             PostgresLargeIntake(large, ownership),
             PostgresSettle(settle, ownership),
-            self._backlog,
+            PostgresBacklog(self._reading, part),
             PostgresRequeue(intake, ownership),
             PostgresDeadLetters(bridge.pool),
             PostgresJobs(bridge.pool),

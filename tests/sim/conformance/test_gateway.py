@@ -11,7 +11,7 @@ from engine.ports import ContentionError, OwnershipLostError, PoisonError, Store
 from tests.sim.gateway import Direct
 from tests.sim.store import POISON, Database, Stores
 from tests.sim.store.large_intake import PART_ROWS
-from tests.sim.store.tables import PATIENCE_S
+from tests.sim.store.rights import PATIENCE_S
 from tests.storage.world import (
     ENVIRONMENT,
     deliveries_of,
@@ -173,7 +173,7 @@ async def test_a_former_owner_learns_of_it_however_it_asks() -> None:
     with pytest.raises(OwnershipLostError):
         await former.settle.settle(settle_group([]))
     database.take_over(3)
-    assert database.tables.owner == 3
+    assert database.tables.rights.owns(3)
 
 
 async def test_what_asks_to_be_refused_is_refused() -> None:

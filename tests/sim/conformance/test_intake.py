@@ -102,8 +102,8 @@ async def test_a_group_whose_outcome_is_unknown_is_written_once(house: House) ->
     house.side.lose("intake")
     assert await house.ports.intake.accept(group) == done
     after = await house.side.dump()
-    epochs = after.pop("epochs")
-    assert epochs[0][0] > written.pop("epochs")[0][0]  # a new connection, a new epoch
+    _, process, _ = after.pop("epochs")
+    assert process[1] > written.pop("epochs")[1][1]  # a new connection, a new epoch
     assert after == written
     never = intake_group([event()], again=True)
     assert (await house.ports.intake.accept(never)).base > done.base

@@ -82,7 +82,7 @@ async def test_a_group_run_again_changes_nothing_twice(house: House) -> None:
     house.side.lose("settle")
     await house.ports.settle.settle(group)
     after = await house.side.dump()
-    assert after.pop("epochs")[0][1] > written.pop("epochs")[0][1]
+    assert after.pop("epochs")[2][1] > written.pop("epochs")[2][1]
     assert after == written
     (late,) = await house.waiting(1, house.a)
     half = settle_group([group.settlements[0], success(late)])

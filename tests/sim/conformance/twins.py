@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from engine.nodes.parts import WHOLE, WorkerPart
 from engine.ports import Acceptance, BacklogRow, StoreError
 from engine.recording.requeue import Requeued
 from engine.replay.ports import Enqueued, Named
@@ -40,11 +41,11 @@ class Twins:
         """Both."""
         return self.simulated, self.postgres
 
-    async def take(self) -> None:
-        """Let another process take over."""
-        self.calls.append("take over")
+    async def take(self, part: WorkerPart = WHOLE) -> None:
+        """Let another process take a part over."""
+        self.calls.append(f"take over {part.number} of {part.of}")
         for side in self.sides:
-            await side.take()
+            await side.take(part)
 
     def lose(self, purpose: str) -> None:
         """Lose the connections of a purpose."""
@@ -60,14 +61,15 @@ class Twins:
 
     async def call(self, named: str, call: Call) -> Any:
         """Make a call on both, compare what came of it, and return it; Refused where both refused."""
-        return await self._compared(named, call, [side.ports for side in self.sides])
+        return await self.compared(named, call, [side.ports for side in self.sides])
 
     async def call_former(self, named: str, call: Call) -> Any:
         """Make a call as the process that was replaced; None where there was none."""
         ports = [side.former for side in self.sides if side.former is not None]
-        return await self._compared(f"former: {named}", call, ports) if ports else None
+        return await self.compared(f"former: {named}", call, ports) if ports else None
 
-    async def _compared(self, named: str, call: Call, ports: list[Ports]) -> Any:
+    async def compared(self, named: str, call: Call, ports: list[Ports]) -> Any:
+        """Make a call by each side's ports, compare what came of it, and return it."""
         self.calls.append(named)
         simulated, real = [await _outcome(call, each) for each in ports]
         assert _comparable(simulated) == _comparable(real), self._story(simulated, real)

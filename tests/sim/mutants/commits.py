@@ -18,7 +18,7 @@ from engine.runtime.halves import Halves
 from engine.wire.signing import Signer
 from tests.sim.mutants.planting import ALWAYS, DROPPED, NEVER, mutant
 from tests.sim.store import settle
-from tests.sim.store.tables import Tables
+from tests.sim.store.rights import Rights
 
 INTAKE = (
     mutant(
@@ -265,9 +265,9 @@ DATABASE = (
         "the epoch of outcomes is ignored",
         "A former owner's outcomes are written.",
         (
-            Tables,
+            Rights,
             "require_settle",
-            "if owner",
+            "if shards",
             NEVER,
         ),
         needs="takeover",
@@ -276,9 +276,9 @@ DATABASE = (
         "the epoch of events is ignored",
         "A former owner's events are written.",
         (
-            Tables,
+            Rights,
             "owns_intake",
-            "return owner",
+            "return processes",
             "return True",
         ),
         needs="takeover",

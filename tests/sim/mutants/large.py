@@ -6,7 +6,7 @@ from engine.intake.intake import Intake
 from tests.sim.mutants.planting import ALWAYS, DROPPED, NEVER, mutant
 from tests.sim.store import large_intake
 from tests.sim.store.large_intake import SimulatedLargeIntake
-from tests.sim.store.tables import Tables
+from tests.sim.store.rights import Rights
 
 PARTS = (
     mutant(
@@ -24,7 +24,7 @@ PARTS = (
     mutant(
         "parts hold no right",
         "The right to write is looked at and not locked: another takes it before the commit.",
-        (Tables, "hold", "if holders", NEVER),
+        (Rights, "hold", "if _holders", NEVER),
         needs="batch",
     ),
     mutant(

@@ -6,6 +6,7 @@ from itertools import islice
 
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DeliveryTrouble, DestinationStatus
+from engine.nodes.parts import WHOLE, WorkerPart
 from engine.ports import BacklogRow, ReadBack
 from tests.sim.store.connection import Pool
 from tests.sim.store.stored import WAITING, StoredDelivery
@@ -17,8 +18,10 @@ _PENDING = frozenset({DeliveryStatus.PENDING})
 class SimulatedBacklog:
     """`engine.ports.BacklogStore`."""
 
-    def __init__(self, tables: Tables, pool: Pool, examined: int) -> None:
-        """`examined`: rows that one read of a queue looks at."""
+    def __init__(self, tables: Tables, pool: Pool, examined: int, part: WorkerPart = WHOLE) -> None:
+        """`examined`: rows that one read of a queue looks at. `part`: lists of the whole database have
+        its rows alone."""
+        self._part = part
         self._tables = tables
         self._pool = pool
         self._examined = examined
@@ -32,7 +35,7 @@ class SimulatedBacklog:
             return [
                 BacklogRow(*place, row.low_seq, row.due_ms)
                 for place, row in rows
-                if row.shard in wanted
+                if row.shard in wanted and self._tables.belongs(place[0], self._part)
             ]
 
         return await self._pool.read("backlog", work)
@@ -44,16 +47,17 @@ class SimulatedBacklog:
             due = [
                 (row.due_ms, place, row.low_seq)
                 for place, row in self._tables.backlog.items()
-                if row.due_ms is not None and row.due_ms < before_ms and not self._disabled(place)
+                if row.due_ms is not None and row.due_ms < before_ms and self._looked_for(place)
             ]
             due.sort()
             return [BacklogRow(*place, low, at) for at, place, low in due[:limit]]
 
         return await self._pool.read("due destinations", work)
 
-    def _disabled(self, place: tuple[int, str]) -> bool:
+    def _looked_for(self, place: tuple[int, str]) -> bool:
         record = self._tables.destinations.get(place)
-        return record is not None and record.status is DestinationStatus.DISABLED
+        disabled = record is not None and record.status is DestinationStatus.DISABLED
+        return not disabled and self._tables.belongs(place[0], self._part)
 
     async def read_queue(
         self,

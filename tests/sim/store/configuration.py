@@ -33,6 +33,7 @@ def create_workspace(tables: Tables, workspace: WorkspaceModel, audit: AuditEntr
     )
     tables.tenants[workspace.id] = Tenant(workspace, environments)
     tables.room.update((each.number, 0) for each in environments)
+    tables.workspaces.update((each.number, workspace.id) for each in environments)
     tables.add_audit(audit)
     return True
 

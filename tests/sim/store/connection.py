@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import trio
 
+from engine.nodes.parts import WHOLE, WorkerPart
 from engine.ports import ContentionError, OwnershipLostError, StoreAwayError
 from tests.sim.gateway import Gateway
 from tests.sim.store.tables import Tables
@@ -23,8 +24,12 @@ TRIES = 3  # of a write on the pool that lost a race
 class Ownership:
     """The epochs that a process writes by; as `storage.ownership.Ownership`."""
 
-    def __init__(self, tables: Tables, process: int, gateway: Gateway) -> None:
-        self._tables = tables
+    def __init__(
+        self, tables: Tables, process: int, gateway: Gateway, part: WorkerPart = WHOLE
+    ) -> None:
+        """`part` is the part of the database that this process is to have."""
+        self._rights = tables.rights
+        self.part = part
         self._gateway = gateway
         self.process = process
         self.intake_epoch = 0
@@ -34,8 +39,8 @@ class Ownership:
         self._renewing = trio.Lock()
 
     async def take(self) -> int:
-        """Take over everything, before anything is read: once, at the start."""
-        work = partial(self._tables.take_over, self.process)
+        """Take over the part, before anything is read: once, at the start."""
+        work = partial(self._rights.take_over, self.process, self.part)
         self.took(await self._gateway.call("take over", work, writes=True))
         return self.intake_epoch
 
@@ -59,7 +64,7 @@ class Ownership:
     async def _renew_intake(self) -> None:
         self._highest += 1
         epoch = self._highest
-        work = partial(self._renewed, "intake_epoch", epoch)
+        work = partial(self._rights.renew_intake, self.process, epoch)
         await self._gateway.call("connect intake", work, writes=True)
         self.intake_epoch = epoch
 
@@ -69,23 +74,15 @@ class Ownership:
             return
         self._highest += 1
         epoch = self._highest
-        work = partial(self._renewed, "settle_epoch", epoch)
+        work = partial(self._rights.renew_settle, self.process, self.part, epoch)
         await self._gateway.call("connect settle", work, writes=True)
         self.settle_epoch = epoch
-
-    def _renewed(self, which: str, epoch: int) -> None:
-        if which == "intake_epoch":
-            self._tables.require_unheld()
-        # One that comes late, after its successor, must not set the epoch back.
-        if self._tables.owner != self.process or getattr(self._tables, which) >= epoch:
-            raise OwnershipLostError("another server has taken over this database")
-        setattr(self._tables, which, epoch)
 
     async def confirm(self) -> None:
         """Raise OwnershipLostError if another process has taken over."""
 
         def work() -> bool:
-            return self._tables.owner == self.process
+            return self._rights.owns(self.process)
 
         if not await self._gateway.call("confirm", work, writes=False):
             raise OwnershipLostError("another server has taken over this database")

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine.nodes.parts import WHOLE, WorkerPart
 from tests.sim.gateway import Gateway
 from tests.sim.store.backlog import SimulatedBacklog
 from tests.sim.store.configuration import SimulatedClaims, SimulatedConfiguration
@@ -65,10 +66,11 @@ class Database:
         self.tables = Tables(now)
         self._looks = looks or Looks()
 
-    def connect(self, process: int, gateway: Gateway) -> Stores:
-        """Return the stores of a process, which owns nothing yet. One process connects once."""
+    def connect(self, process: int, gateway: Gateway, part: WorkerPart = WHOLE) -> Stores:
+        """Return the stores of a process, which owns nothing yet, and is to own a part. One process
+        connects once."""
         tables, looks = self.tables, self._looks
-        ownership = Ownership(tables, process, gateway)
+        ownership = Ownership(tables, process, gateway, part)
         intake = HotConnection(gateway, ownership, "intake")
         settle = HotConnection(gateway, ownership, "settle")
         pool = Pool(gateway)
@@ -78,7 +80,7 @@ class Database:
             SimulatedIntake(tables, intake),
             SimulatedLargeIntake(tables, HotConnection(gateway, ownership, "intake")),
             SimulatedSettle(tables, settle),
-            SimulatedBacklog(tables, pool, looks.queue),
+            SimulatedBacklog(tables, pool, looks.queue, part),
             SimulatedRequeue(tables, intake),
             SimulatedDeadLetters(tables, pool, looks.dead, looks.dead_counted),
             SimulatedJobs(tables, pool),
@@ -92,7 +94,7 @@ class Database:
 
     def take_over(self, process: int) -> int:
         """Make a process the owner at once, as an operator might; return the epoch."""
-        return self.tables.take_over(process)
+        return self.tables.rights.take_over(process)
 
     def remove_event(self, environment: int, event: str) -> None:
         """Remove an event and leave its deliveries: what retention can do to a replay's original."""

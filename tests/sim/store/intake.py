@@ -38,7 +38,7 @@ class Ready(NamedTuple):
 def accept(tables: Tables, group: IntakeGroup, process: int, epoch: int) -> Acceptance:
     """Write a group, in one transaction."""
     require_values(group)
-    tables.require_intake(process, epoch)
+    tables.rights.require_intake(process, epoch)
     base = tables.draw()
     ready = prepared(tables, group, base)
     ready.write()
@@ -62,7 +62,7 @@ def prepared(
     _require_new("events", tables.events, event_keys)
     _require_new("deliveries", tables.deliveries, delivery_keys)
     places = [(each.environment, each.destination) for each in group.dirty]
-    tables.require_unlocked(places, into)
+    tables.rights.require_unlocked(places, into)
     if into is not None:
         _require_new("events", into.events, event_keys)
         _require_new("deliveries", into.deliveries, delivery_keys)
@@ -181,8 +181,8 @@ def _holders(tables: Tables, claims: list[KeyClaim]) -> dict[str, Claimed]:
 
 def forget(tables: Tables, destinations: Sequence[Place], process: int, epoch: int) -> None:
     """Delete backlog rows."""
-    tables.require_intake(process, epoch)
-    tables.require_unlocked(destinations)
+    tables.rights.require_intake(process, epoch)
+    tables.rights.require_unlocked(destinations)
     for place in destinations:
         tables.backlog.pop(place, None)
 

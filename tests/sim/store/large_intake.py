@@ -25,8 +25,8 @@ def accept_part(
     """Write a part, whose first delivery gets the seq `base`; return the keys that it lost."""
     into.require_open()
     require_values(part)
-    tables.require_intake(process, epoch)
-    tables.hold(into)
+    tables.rights.require_intake(process, epoch)
+    tables.rights.hold(into, process)
     ready = prepared(tables, part, base, into)
     into.write(ready.write)
     return ready.lost

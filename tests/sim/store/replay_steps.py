@@ -59,7 +59,7 @@ def enqueue(
     """Write a chunk's deliveries and move the cursor; None where it is not the chunk's turn."""
     for delivery in chunk.deliveries:
         require_text(delivery.lane, delivery.customer, delivery.event.type)
-    tables.require_intake(process, epoch)
+    tables.rights.require_intake(process, epoch)
     leg = _turn(tables, chunk.environment, chunk.job, chunk.destination, chunk.step)
     if leg is None:
         return None

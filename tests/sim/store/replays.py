@@ -53,7 +53,12 @@ class SimulatedReplays:
 
         def work() -> list[ReplayJob]:
             table = self._tables.replays
-            open_ = [each for each, job in table.jobs.items() if job.status in UNFINISHED]
+            part = self._intake.ownership.part
+            open_ = [
+                each
+                for each, job in table.jobs.items()
+                if job.status in UNFINISHED and self._tables.belongs(job.environment, part)
+            ]
             found = [table.job(*each) for each in sorted(open_, key=lambda key: key[1])]
             return [_told(job, known) for job in found if job is not None]
 
@@ -271,7 +276,7 @@ class SimulatedReplays:
         process, epoch = self._intake.ownership.process, self._intake.ownership.intake_epoch
 
         def guarded() -> steps.T:
-            return work() if self._tables.owns_intake(process, epoch) else otherwise
+            return work() if self._tables.rights.owns_intake(process, epoch) else otherwise
 
         return guarded
 

@@ -26,7 +26,7 @@ def requeue(
     epoch: int,
 ) -> Requeued:
     """Requeue what is dead, as much as there is room for, in one transaction."""
-    tables.require_intake(process, epoch)
+    tables.rights.require_intake(process, epoch)
     alive: list[StoredDelivery] = []
     left: list[str] = []
     size = 0
@@ -97,7 +97,7 @@ def discard(
     epoch: int,
 ) -> list[str]:
     """Discard what is dead, in one transaction."""
-    tables.require_intake(process, epoch)
+    tables.rights.require_intake(process, epoch)
     done: list[str] = []
     for identifier in deliveries:
         row = tables.deliveries.get((environment, identifier))

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from engine.core import minutes
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, DlqStatus
+from engine.nodes.parts import WorkerPart
 from engine.ports import PoisonError, SettleGroup, StoreError
 from tests.sim.store.connection import HotConnection
 from tests.sim.store.intake import POISON
@@ -24,12 +25,12 @@ from tests.sim.store.stored import (
 from tests.sim.store.tables import Tables
 
 
-def settle(tables: Tables, group: SettleGroup, process: int, epoch: int) -> None:
+def settle(tables: Tables, group: SettleGroup, part: WorkerPart, process: int, epoch: int) -> None:
     """Write a group, in one transaction."""
     _require_values(group)
-    if group.shards:
-        tables.require_settle(process, epoch)
-    tables.require_unlocked([(each.environment, each.destination) for each in group.marks])
+    # A worker has all slots of its part or none, so that one of them stands for all.
+    tables.rights.require_settle(process, epoch, group.shards if part.whole else [part.number])
+    tables.rights.require_unlocked([(each.environment, each.destination) for each in group.marks])
     lean = bool(group.settlements) and not group.again and all(map(_is_success, group.settlements))
     made = _new_attempts(tables, group)
     changed = _changed(tables, group, lean=lean)
@@ -202,7 +203,8 @@ class SimulatedSettle:
     async def settle(self, group: SettleGroup) -> None:
         """Write a group; see the port."""
         await self.connection.ensure()
-        await self.connection.write("settle", partial(settle, self._tables, _as_sent(group)))
+        part = self.connection.ownership.part
+        await self.connection.write("settle", partial(settle, self._tables, _as_sent(group), part))
 
 
 def _as_sent(group: SettleGroup) -> SettleGroup:

@@ -1,8 +1,7 @@
-"""The tables of the simulated database and what of them is a transaction's business: who owns it, seqs,
-deliveries with their places, the audit log."""
+"""The tables of the simulated database and what of them is a transaction's business: seqs, deliveries
+with their places, the audit log. Who may write is in `rights`."""
 
-from collections.abc import Callable, Collection
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,8 +9,10 @@ import msgspec
 from engine.core.records import Delivery
 from engine.model.configuration import AuditEntry, DestinationRecord, FilterErrors, Tenant
 from engine.model.read_models import RuleModel
-from engine.ports import DirtyDestination, OwnershipLostError, PoisonError
+from engine.nodes.parts import WorkerPart
+from engine.ports import DirtyDestination, PoisonError
 from tests.sim.store.jobs_table import JobsTable
+from tests.sim.store.rights import Rights
 from tests.sim.store.shelf import Shelf
 from tests.sim.store.stored import (
     StoredAttempt,
@@ -21,10 +22,8 @@ from tests.sim.store.stored import (
     StoredEvent,
     StoredMinute,
 )
-from tests.sim.transaction import LockedError, Transaction
 
 Place = tuple[int, str]  # environment and id
-PATIENCE_S = 3.0  # for so long a takeover waits for whoever holds the right to write
 
 
 class Tables:
@@ -33,11 +32,7 @@ class Tables:
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now  # the database's own clock
         self.groups = 0  # the sequence that seqs are made of
-        # --- who may write
-        self.owner: int | None = None
-        self.intake_epoch = 0
-        self.settle_epoch = 0
-        self.holders: list[Transaction] = []  # that are open, and hold what gives them the right
+        self.rights = Rights()
         # --- the log
         self.events: dict[Place, StoredEvent] = {}
         self.deliveries: dict[Place, StoredDelivery] = {}
@@ -51,6 +46,7 @@ class Tables:
         self.replays = JobsTable()
         # --- configuration
         self.tenants: dict[str, Tenant] = {}
+        self.workspaces: dict[int, str] = {}  # by environment
         self.room: dict[int, int] = {}  # by environment: destinations that are not archived
         self.destinations: dict[Place, DestinationRecord] = {}
         self.versions: dict[tuple[int, str, int], DestinationRecord] = {}
@@ -62,46 +58,9 @@ class Tables:
         self.on_configured: Callable[[DestinationRecord], None] = _unheard
         self.on_ruled: Callable[[RuleModel, bool], None] = _unheard_rule
 
-    # --- the right to write
-
-    def take_over(self, process: int) -> int:
-        """Make a process the owner; return the epoch that it begins with."""
-        self.require_unheld(PATIENCE_S)
-        epoch = max(self.intake_epoch, self.settle_epoch) + 1
-        self.owner = process
-        self.intake_epoch = self.settle_epoch = epoch
-        return epoch
-
-    def require_intake(self, process: int, epoch: int) -> None:
-        """Raise unless a process may write what the intake writes."""
-        if not self.owns_intake(process, epoch):
-            raise OwnershipLostError("another server has taken over this database")
-
-    def owns_intake(self, process: int, epoch: int) -> bool:
-        """Whether a process may write what the intake writes."""
-        return self.owner == process and self.intake_epoch == epoch
-
-    def hold(self, transaction: Transaction) -> None:
-        """Let a transaction hold the right to write until it ends: nobody else takes or renews it."""
-        if transaction not in self.holders:
-            self.holders.append(transaction)
-            transaction.after(partial(self.holders.remove, transaction))
-
-    def require_unheld(self, patience_s: float | None = None) -> None:
-        """Have a statement wait that is to change who may write what the intake writes, and how."""
-        for each in self.holders:
-            raise LockedError(each, patience_s)
-
-    def require_unlocked(self, places: Collection[Place], by: Transaction | None = None) -> None:
-        """Have a statement wait that is to change a backlog row which another transaction has written."""
-        for each in self.holders:
-            if each is not by and not each.locked.isdisjoint(places):
-                raise LockedError(each)
-
-    def require_settle(self, process: int, epoch: int) -> None:
-        """Raise unless a process may write what the recorder writes."""
-        if self.owner != process or self.settle_epoch != epoch:
-            raise OwnershipLostError("another server has taken over this database")
+    def belongs(self, environment: int, part: WorkerPart) -> bool:
+        """Whether an environment is one of a part's."""
+        return part.whole or part.has(self.workspaces[environment])
 
     # --- the log
 

@@ -1,0 +1,127 @@
+"""The rights to write in the simulated database: rows of processes, leases of slots, and their holders.
+
+Whoever takes one slot from a process strips that process of all its slots, as `storage.ownership` does.
+"""
+
+from collections.abc import Collection, Iterable
+from functools import partial
+
+from engine.nodes.parts import WHOLE, WorkerPart
+from engine.ports import OwnershipLostError
+from tests.sim.transaction import LockedError, Transaction
+
+PATIENCE_S = 3.0  # for so long a takeover waits for whoever holds the right to write
+NOBODY = -1  # has the slots that a stripped process had beside those that were taken
+
+Lease = tuple[int, int]  # process and epoch
+Place = tuple[int, str]  # environment and id
+
+
+class Rights:
+    """The rows that say who may write. Owner: whoever runs a statement's work, which is synchronous."""
+
+    def __init__(self) -> None:
+        self.processes: dict[int, int] = {}  # the epoch of each process that has a row
+        self.homes: dict[int, Lease] = {}  # by slot
+        self.shards: dict[int, Lease] = {}  # by slot
+        self._holders: list[
+            tuple[int, Transaction]
+        ] = []  # open, each with its process's row locked
+
+    # --- taken and renewed
+
+    def take_over(self, process: int, part: WorkerPart = WHOLE) -> int:
+        """Make a process the owner of a part; return the epoch that it begins with."""
+        holders = self._holders_of(part) - {process}
+        self.require_unheld(holders, PATIENCE_S)
+        epoch = self._highest() + 1
+        for each in holders:
+            self.processes.pop(each, None)
+        self.processes[process] = epoch
+        self._strip(holders, epoch)
+        for slot in part.slots:
+            self.homes[slot] = self.shards[slot] = (process, epoch)
+        return epoch
+
+    def _holders_of(self, part: WorkerPart) -> set[int]:
+        """Return who has a lease of the part's slots, or could write without any."""
+        found = set(self.processes) if part.whole else set()
+        for table in (self.homes, self.shards):
+            found |= {table[slot][0] for slot in part.slots if slot in table}
+        return found
+
+    def _highest(self) -> int:
+        leases = (*self.homes.values(), *self.shards.values())
+        return max((*self.processes.values(), *(epoch for _, epoch in leases)), default=0)
+
+    def _strip(self, holders: Collection[int], epoch: int) -> None:
+        for table in (self.homes, self.shards):
+            for slot, (process, _) in table.items():
+                if process in holders:
+                    table[slot] = (NOBODY, epoch)
+
+    def renew_intake(self, process: int, epoch: int) -> None:
+        """Give a process's row a higher epoch. One that comes late, after its successor, must not set the
+        epoch back."""
+        self.require_unheld((process,))
+        if self.processes.get(process, epoch) >= epoch:
+            raise _lost()
+        self.processes[process] = epoch
+
+    def renew_settle(self, process: int, part: WorkerPart, epoch: int) -> None:
+        """Give all leases of a process a higher epoch: it must have those of its whole part."""
+        held = [
+            slot
+            for slot, (holder, former) in self.shards.items()
+            if holder == process and former < epoch
+        ]
+        if len(held) != len(part.slots):
+            raise _lost()
+        for slot in held:
+            self.shards[slot] = (process, epoch)
+
+    # --- looked at
+
+    def owns(self, process: int) -> bool:
+        """Whether nobody has taken anything from a process that had taken a part."""
+        return process in self.processes
+
+    def owns_intake(self, process: int, epoch: int) -> bool:
+        """Whether a process may write what the intake writes."""
+        return self.processes.get(process) == epoch
+
+    def require_intake(self, process: int, epoch: int) -> None:
+        """Raise unless a process may write what the intake writes."""
+        if not self.owns_intake(process, epoch):
+            raise _lost()
+
+    def require_settle(self, process: int, epoch: int, shards: Iterable[int]) -> None:
+        """Raise unless a process may write what the recorder writes of destinations of these shards."""
+        if any(self.shards.get(shard) != (process, epoch) for shard in shards):
+            raise _lost()
+
+    # --- held
+
+    def hold(self, transaction: Transaction, process: int) -> None:
+        """Let a transaction hold its process's right to write until it ends: nobody else takes or renews
+        it."""
+        held = process, transaction
+        if held not in self._holders:
+            self._holders.append(held)
+            transaction.after(partial(self._holders.remove, held))
+
+    def require_unheld(self, processes: Collection[int], patience_s: float | None = None) -> None:
+        """Have a statement wait that is to change whether these processes may write."""
+        for process, transaction in self._holders:
+            if process in processes:
+                raise LockedError(transaction, patience_s)
+
+    def require_unlocked(self, places: Collection[Place], by: Transaction | None = None) -> None:
+        """Have a statement wait that is to change a backlog row which another transaction has written."""
+        for _, transaction in self._holders:
+            if transaction is not by and not transaction.locked.isdisjoint(places):
+                raise LockedError(transaction)
+
+
+def _lost() -> OwnershipLostError:
+    return OwnershipLostError("another server has taken over this database")
