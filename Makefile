@@ -106,7 +106,7 @@ chaos: $(VENV)/.dev  ## kill, freeze and disturb real processes under load (MINU
 	@$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 sim: $(VENV)/.dev  ## run simulated histories and report broken promises (SEEDS=0-999 JOBS=2)
-	@$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs $(JOBS)
+	@$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs $(JOBS) $(ARGS)
 
 fuzz: $(VENV)/.dev  ## fuzz one input, guided by coverage (DOOR=request MINUTES=5); needs atheris
 	@$(BIN)/python -m tests.fuzz $(DOOR) --minutes $(or $(MINUTES),5) $(ARGS)

@@ -8,13 +8,15 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 from msgspec import Struct
 
-from tests.sim.history import run, run_plan
+from tests.sim.history import run_plan
 from tests.sim.oracle import violations
 from tests.sim.plan import Plan, draw
+from tests.sim.several import draw_several
 from tests.sim.shrink import shrink
 from tests.sim.story import story
 
@@ -37,11 +39,16 @@ class EndlessError(Exception):
     """A history did not end."""
 
 
-def judge(seed: int) -> Result:
+def planned(seed: int, nodes: int | None) -> Plan:
+    """Return the plan of a seed: with one node, with so many, or with as many as it draws (0)."""
+    return draw(seed) if nodes is None else draw_several(seed, nodes or None)
+
+
+def judge(seed: int, nodes: int | None) -> Result:
     """Run a seed, and judge its history."""
     try:
         with _patience():
-            history = run(seed)
+            history = run_plan(planned(seed, nodes))
     except Exception as error:  # a barrier: one seed, which is told of with the others
         return Result(seed, "", 0, 0.0, [f"simulation: it broke with {error!r}"])
     found = violations(history)
@@ -66,14 +73,14 @@ def _patience() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def judge_lot(seeds: list[int]) -> list[Result]:
+def judge_lot(seeds: list[int], nodes: int | None) -> list[Result]:
     """Run several."""
-    return [judge(seed) for seed in seeds]
+    return [judge(seed, nodes) for seed in seeds]
 
 
-def told(seed: int) -> str:
+def told(seed: int, nodes: int | None) -> str:
     """Return the story of a seed that breaks a promise, shrunk."""
-    plan = draw(seed)
+    plan = planned(seed, nodes)
     promise = _promises(violations(run_plan(plan)))[:1]
 
     def breaks(tried: Plan) -> bool:
@@ -100,19 +107,30 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--strike", metavar="KIND", help="only seeds whose plan has such a strike: break, kill, ..."
     )
+    parser.add_argument(
+        "--nodes",
+        nargs="?",
+        type=int,
+        const=0,
+        choices=range(6),
+        metavar="NODES",
+        help="several nodes that share the work: so many, or without a number 2 to 5 by the seed",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--digest", action="store_true", help="print each history's digest")
     parser.add_argument("--stories", type=int, default=1, help="how many breaches to tell of")
     given = parser.parse_args(arguments)
     seeds = _seeds(given.seeds)
     if given.strike is not None:
-        seeds = [seed for seed in seeds if _strikes(seed, given.strike)]
+        seeds = [seed for seed in seeds if _strikes(planned(seed, given.nodes), given.strike)]
     began = time.perf_counter()
     broken: list[Result] = []
     virtual_s, deliveries = 0.0, 0
     lots = [seeds[start : start + LOT] for start in range(0, len(seeds), LOT)]
     with ProcessPoolExecutor(given.jobs) as pool:
-        for result in (each for lot in pool.map(judge_lot, lots) for each in lot):
+        for result in (
+            each for lot in pool.map(partial(judge_lot, nodes=given.nodes), lots) for each in lot
+        ):
             virtual_s += result.virtual_s
             deliveries += result.deliveries
             if given.digest:
@@ -125,13 +143,14 @@ def main(arguments: list[str] | None = None) -> int:
             f"{len(seeds)} histories of {virtual_s / 3600:.1f} hours with {deliveries} deliveries in"
             f" {minutes:.1f} minutes: {len(seeds) / minutes:.0f} a minute; {len(broken)} broke a promise"
         )
-        for text in pool.map(told, [each.seed for each in broken[: given.stories]]):
+        tell = partial(told, nodes=given.nodes)
+        for text in pool.map(tell, [each.seed for each in broken[: given.stories]]):
             print(f"\n{text}")
     return 1 if broken else 0
 
 
-def _strikes(seed: int, kind: str) -> bool:
-    return any(strike.kind == kind for strike in draw(seed).strikes)
+def _strikes(plan: Plan, kind: str) -> bool:
+    return any(strike.kind == kind for strike in plan.strikes)
 
 
 def _seeds(text: str) -> list[int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from engine.ingest.ingest import Reply
+from tests.sim.door import Client
 from tests.sim.plan import Post
 from tests.sim.trace import Answered, Item, Posted
 
@@ -43,7 +44,8 @@ class Callers:
             return "nobody"
         request = world.next_request()
         world.tell(Posted, request, process.number, post.environment, post.items)
-        reply = await process.door.take(post.environment, _body(post), PATIENCE_S, batch=post.batch)
+        client = Client(request, post.environment, _body(post), batch=post.batch)
+        reply = await process.door.take(client, PATIENCE_S)
         if reply is not None and "unheard" in world.plan.faults and self._chance.random() < 0.02:
             reply = None  # the answer was lost on its way
         answer, ids, code = _read(reply, post)

@@ -6,19 +6,17 @@ from typing import Any
 import trio
 
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus
-from engine.model.configuration import AuditEntry
-from engine.model.read_models import WorkspaceModel
 from engine.ports import OwnershipLostError
 from engine.replay.job import UNFINISHED
 from tests.sim.callers import Callers
 from tests.sim.faults import Faults
 from tests.sim.keeper import Keeper
+from tests.sim.links import Links
 from tests.sim.network import Network
 from tests.sim.parts import PlannedCrash
 from tests.sim.plan import Plan, draw
-from tests.sim.process import WORKSPACE
 from tests.sim.store import Database
-from tests.sim.store.configuration import create_workspace
+from tests.sim.tenants import create_workspaces
 from tests.sim.trace import History, Quiet
 from tests.sim.virtual import run_virtually
 from tests.sim.wishes import Wishes
@@ -68,21 +66,15 @@ class _History:
         self._keeper = Keeper(world, self._faults)
         self._callers = Callers(world)
         self._wishes = Wishes(world)
-        create_workspace(
-            world.database.tables,
-            WorkspaceModel(WORKSPACE, "workspace", "scale"),
-            AuditEntry(
-                id=WORKSPACE, workspace=WORKSPACE, environment=None, action="workspace.create",
-                object_type="workspace", object_id=WORKSPACE, actor_type="CLI", actor_id="",
-            ),
-        )  # fmt: skip
+        world.links = Links(world)
+        create_workspaces(world.database.tables, plan.workspaces)
 
     async def run(self) -> History:
         """Run it from its beginning to its end."""
         world = self._world
         async with trio.open_nursery() as nursery:
             world.nursery = nursery
-            self._keeper.boot()
+            self._keeper.boot_missing()
             self._faults.start()
             await self._happen()
             await self._calm_down()
@@ -119,8 +111,7 @@ class _History:
         world.tell(Quiet)
         for process in self._keeper.living:
             process.wake()
-        if not self._keeper.living:
-            self._keeper.boot()
+        self._keeper.boot_missing()
         await self._wishes.enable_all()
         longest_s = 0.0
         for record in world.database.tables.destinations.values():

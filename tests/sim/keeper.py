@@ -1,12 +1,16 @@
 """Who begins processes anew: a process manager, and the hand that strikes.
 
-A process that has ended is followed by another after a while, unless one lives.
+A process that has ended is followed by another after a while, unless one lives. Several nodes have one
+parent, which begins each part's node anew. Nodes of another number of parts are another parent's: whoever
+loses to them is told to end with all of its parent's.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 
+from engine.nodes.parts import WorkerPart
 from tests.sim.faults import Faults
 from tests.sim.plan import Strike
 from tests.sim.process import Process
@@ -17,6 +21,9 @@ if TYPE_CHECKING:
 
 CLOCKS_S = (-172_800.0, -3_600.0, -90.0, 0.0, 0.0, 45.0, 1_800.0, 100_000.0)
 DRIFTS_S = (-86_400.0, -300.0, 120.0, 7_200.0)
+SUCCEEDED_S = (0.0, 0.5, 2.0, 3.0)  # after a node began to stand still
+PARTS = (1, 2, 3, 4, 5)  # that another parent may share the database by
+SPARE = 2  # processes beside one for each part
 
 
 class Keeper:
@@ -28,19 +35,28 @@ class Keeper:
         self._chance = world.chance("keeper")
         self._none = trio.Event()
         self._after_s = 0.0  # how long after the next end another one begins
+        self._group = 0  # of the parent that begins nodes anew
+        self._parts = world.plan.nodes
         world.on_ended = self._ended
         faults.strike = self.strike
 
-    def boot(self) -> Process:
-        """Begin a process, whether another lives or not."""
+    def boot(self, number: int = 0) -> Process:
+        """Begin the process of a part, whether another lives or not."""
         world = self._world
         jumps = "clock" in world.plan.faults and not world.calm
         clock_s = self._chance.choice(CLOCKS_S) if jumps else 0.0
-        process = Process(world, self._faults, len(world.processes) + 1, clock_s)
+        part = WorkerPart(number, self._parts)
+        count = len(world.processes) + 1
+        process = Process(world, self._faults, count, clock_s, part, self._group)
         world.processes.append(process)
-        world.tell(Booted, process.number, clock_s)
+        world.tell(Booted, process.number, clock_s, part.number, part.of)
         world.nursery.start_soon(process.run)
         return process
+
+    def boot_missing(self) -> None:
+        """Begin a process for each part that has none."""
+        for number in range(self._parts):
+            self._boot_unless_any(number, self._group)
 
     @property
     def living(self) -> list[Process]:
@@ -55,14 +71,23 @@ class Keeper:
 
     def _ended(self, process: Process) -> None:
         self._none.set()
-        if self.living or self._world.over:
+        if process.group != self._group:
+            for other in self.living:
+                if other.group == process.group:
+                    self._world.nursery.start_soon(other.stop)
+            return
+        if self._lives(process.part.number) or self._world.over:
             return
         delay_s = 0.0 if self._world.calm else self._after_s
-        self._world.later(delay_s, self._boot_unless_any)
+        begin = partial(self._boot_unless_any, process.part.number, process.group)
+        self._world.later(delay_s, begin)
 
-    def _boot_unless_any(self) -> None:
-        if not (self.living or self._world.over):
-            self.boot()
+    def _boot_unless_any(self, number: int, group: int) -> None:
+        if group == self._group and not (self._lives(number) or self._world.over):
+            self.boot(number)
+
+    def _lives(self, number: int) -> bool:
+        return any(each.group == self._group and each.part.number == number for each in self.living)
 
     # --- strikes
 
@@ -75,13 +100,12 @@ class Keeper:
         if not living:
             return
         if process is None or process.dead:
-            process = living[-1] if self._chance.random() < 0.8 else living[0]
+            process = self._any(living)
         if strike.kind == "kill":
             self._after_s = strike.lasts_s
             process.kill()
         elif strike.kind == "takeover":
-            if len(living) < 3:
-                self.boot()
+            self._succeed(process)
         elif strike.kind == "stop":
             self._after_s = strike.lasts_s
             self._world.nursery.start_soon(process.stop)
@@ -93,3 +117,34 @@ class Keeper:
             process.break_next = True
         elif strike.kind == "drift":
             process.drift(self._chance.choice(DRIFTS_S))
+        else:
+            self._strike_nodes(strike, process)
+
+    def _any(self, living: list[Process]) -> Process:
+        if self._world.plan.nodes > 1:
+            return self._chance.choice(living)
+        return living[-1] if self._chance.random() < 0.8 else living[0]
+
+    def _strike_nodes(self, strike: Strike, process: Process) -> None:
+        if strike.kind == "freeze":
+            process.stall(1.0 + strike.lasts_s)
+            self._world.later(self._chance.choice(SUCCEEDED_S), partial(self._succeed, process))
+        elif strike.kind == "cut":
+            for other in self.living:
+                if other is not process and self._chance.random() < 0.7:
+                    self._world.links.cut(process, other, strike.lasts_s)
+        elif strike.kind == "regroup":
+            self._group += 1
+            self._parts = self._chance.choice([each for each in PARTS if each != self._parts])
+            for number in self._chance.sample(range(self._parts), self._parts):
+                delay_s = self._chance.choice((0.0, 0.0, 0.5)) * self._chance.random()
+                begin = partial(self._boot_unless_any, number, self._group)
+                self._world.later(delay_s, begin)
+
+    def _succeed(self, process: Process) -> None:
+        """Begin another process for the part of one that lives, unless that one's parent is not the one
+        that begins nodes any more."""
+        if process.group != self._group or self._world.calm or self._world.over:
+            return
+        if len(self.living) < self._parts + SPARE:
+            self.boot(process.part.number)

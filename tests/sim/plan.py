@@ -169,6 +169,8 @@ class Plan(Struct, frozen=True):
     trouble: float  # how many of the statements meet a fault
     dense: bool
     busy: bool
+    nodes: int = 1  # that share the database by parts
+    workspaces: int = 1
 
 
 def stream(seed: int, name: str) -> Random:

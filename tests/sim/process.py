@@ -16,7 +16,6 @@ from engine.actors.clock_steps import follow
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
 from engine.actors.waker import Waker
-from engine.control.audit import Principal
 from engine.control.commands import CommandQueue
 from engine.control.customers import QuotaCheck
 from engine.control.deliveries import DeliveryCommands
@@ -37,6 +36,7 @@ from engine.intake.intakes import Intakes
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
 from engine.model.read_models import Models
+from engine.nodes.parts import WHOLE, WorkerPart
 from engine.plans.plans import Plans, Visibility
 from engine.ports import OwnershipLostError, StoreAwayError, StoreError, Transmission
 from engine.recording.announcer import Announcer
@@ -64,7 +64,6 @@ from tests.sim.trace import Ended, Fault, Killed, Ready
 if TYPE_CHECKING:
     from tests.sim.world import World
 
-WORKSPACE = "0190aaaa-0000-7000-8000-000000000001"
 CATALOG: Catalog = read_catalog()
 START_AGAIN_S = 1.0  # after the database was away at a start
 WATCH_S = 2.0  # between two looks whether the database is still this process's
@@ -74,14 +73,24 @@ TOLD_AT_ONCE = 2  # deliveries: groups here have few
 MARK_AFTER = 3  # settlements: destinations here have few
 FLUSH_S = 3.0  # of the grace time, as in `api.composition`
 GRACE_S = 25.0
-CALLER = Principal(kind="API_KEY", id="caller", workspace=WORKSPACE)
 
 
 class Process:
-    """One process. `stalled_until`: an instant of trio's clock until which it stands still."""
+    """One process. `stalled_until`: an instant of trio's clock until which it stands still. `group`: the
+    processes of one parent, which share the database by parts."""
 
-    def __init__(self, world: "World", faults: Faults, number: int, clock_s: float) -> None:
+    def __init__(
+        self,
+        world: "World",
+        faults: Faults,
+        number: int,
+        clock_s: float,
+        part: WorkerPart = WHOLE,
+        group: int = 0,
+    ) -> None:
         self.world = world
+        self.part = part
+        self.group = group
         self.faults = faults
         self.number = number
         self.clock_s = clock_s
@@ -110,7 +119,9 @@ class Process:
         self.identity = Identity(wall_ns=self._wall_ns, bits=chance.getrandbits)
         self.background = Background()
         self.models = Models()
-        self.stores = stores = world.database.connect(self.number, Line(world, self, self.faults))
+        self.stores = stores = world.database.connect(
+            self.number, Line(world, self, self.faults), self.part
+        )
         self.timers = StallingTimers(self, world.report)
         self.router = Router(self.models, judging=JudgingTime(_never, _never))
         self.own_events = OwnEvents(self.router, self.identity, now)
@@ -132,7 +143,7 @@ class Process:
         crashes = "crash" in plan.faults
         self.directory = Directory(
             settings=self.settings,
-            find=self.models.destinations.get,
+            find=self.models.destinations.get if self.part.whole else self._own_destination,
             now=now,
             timers=self.timers,
             sender=self,
@@ -161,7 +172,9 @@ class Process:
             )
             for store, wake in ((stores.intake, forgettable), (stores.large_intake, None))
         )
-        self.intake = Intakes(small, large, large_rows=LARGE_ROWS)
+        self.intake = Intakes(
+            small, large, large_rows=LARGE_ROWS, owns=None if self.part.whole else self._owns
+        )
         self.runner = ReplayRunner(
             stores.replays,
             self.intake.entries,
@@ -192,7 +205,13 @@ class Process:
         stores, now = self.stores, self.clock.now
         plans = Plans(self.models)
         quotas = QuotaCheck(stores.configuration.customers, self.models, plans)  # type: ignore[arg-type]  # no session asks it
-        self.projection = ModelProjection(self.models, self.directory.configure, CATALOG, AUTO_MOST)
+        actors = self.directory.configure
+
+        def configure(destination: Destination) -> None:
+            if self.part.has(destination.workspace):
+                actors(destination)
+
+        self.projection = ModelProjection(self.models, configure, CATALOG, AUTO_MOST)
         self.commands = CommandQueue()
         self.writer = ConfigurationWriter(self.commands, self.projection, self.identity, now)
         self.loader = Loader(stores.configuration, self.projection, self.commands, _never)  # type: ignore[arg-type]  # it has what a history needs
@@ -221,6 +240,16 @@ class Process:
         self.replays = ReplayCommands(
             stores.jobs, stores.destinations, self.writer, self.runner, Visibility(plans, now)
         )
+
+    # --- its part, as `api.composition.delivery` and `control` keep to theirs
+
+    def _own_destination(self, identifier: str) -> Destination | None:
+        found = self.models.destinations.get(identifier)
+        return found if found is not None and self.part.has(found.workspace) else None
+
+    def _owns(self, environment: int) -> bool:
+        found = self.models.environments.get(environment)
+        return found is not None and self.part.has(found.workspace)
 
     # --- its life
 
@@ -284,7 +313,11 @@ class Process:
     async def _watch_ownership(self) -> None:
         faults = self.world.plan.faults
         while True:
-            await trio.sleep(WATCH_S * self.world.pace * (1 if "takeover" in faults else ALONE))
+            await trio.sleep(
+                WATCH_S
+                * self.world.pace
+                * (1 if self.world.plan.nodes > 1 or "takeover" in faults else ALONE)
+            )
             try:
                 await self.stores.ownership.confirm()
             except StoreAwayError:
@@ -327,6 +360,7 @@ class Process:
         for each in held:  # what was on its way to it is heard by nobody
             each()
         self.world.network.died(self)
+        self.world.links.died(self)
 
     async def stop(self) -> None:
         """End in order, as `api.composition.Server.stop`."""

@@ -22,6 +22,7 @@ from tests.sim.trace import (
     Posted,
     Quiet,
     Ready,
+    Relayed,
     Replied,
     Ruled,
     Told,
@@ -104,7 +105,7 @@ def _concerned(history: History, breaches: Iterable[str]) -> set[str]:
 
 def _words(fact: AnyFact) -> list[str]:
     """Return what a fact is about."""
-    if isinstance(fact, Posted | Answered | Asked | Told):
+    if isinstance(fact, Posted | Relayed | Answered | Asked | Told):
         return [f"request {fact.request}"]
     if isinstance(fact, Configured):
         return [fact.destination]

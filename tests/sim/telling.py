@@ -27,6 +27,7 @@ from tests.sim.trace import (
     MinuteRow,
     Posted,
     Ready,
+    Relayed,
     Replied,
     Rows,
     Ruled,
@@ -53,10 +54,13 @@ class Telling:
 
     # --- processes
 
-    def boot(self, at: float, process: int = 1, clock_s: float = 0.0) -> None:
+    def boot(
+        self, at: float, process: int = 1, clock_s: float = 0.0, part: int = 0, parts: int = 1
+    ) -> None:
         """A process begins and is ready a tenth of a second later."""
         self.clocks[process] = clock_s
-        self.tell(Booted(NOW + at, process, clock_s), Ready(NOW + at + 0.1, process))
+        booted = Booted(NOW + at, process, clock_s, part, parts)
+        self.tell(booted, Ready(NOW + at + 0.1, process))
 
     def kill(self, at: float, process: int = 1) -> None:
         """A process is killed."""
@@ -89,13 +93,22 @@ class Telling:
     # --- events
 
     def post(
-        self, at: float, *marks: str, answer: str = "accepted", process: int = 1, **fields: Any
+        self,
+        at: float,
+        *marks: str,
+        answer: str = "accepted",
+        process: int = 1,
+        relayed: int | None = None,
+        **fields: Any,
     ) -> list[str]:
-        """A request is posted and answered; what is accepted is there, under the mark as its id."""
+        """A request is posted, `relayed` to another process maybe, and answered; what is accepted is
+        there, under the mark as its id."""
         self._request += 1
         items = tuple(Item(mark, "order.created", **fields) for mark in marks)
         ids = marks if answer == "accepted" else ()
         self.tell(Posted(NOW + at, self._request, process, 1, items))
+        if relayed is not None:
+            self.tell(Relayed(NOW + at + 0.005, self._request, relayed))
         self.tell(Answered(NOW + at + 0.01, self._request, answer, ids))
         if answer == "accepted":
             for item in items:

@@ -5,22 +5,31 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.sim.history import run
+from tests.sim.history import run, run_plan
+from tests.sim.several import draw_several
 
 ROOT = Path(__file__).parents[2]
 # Between them they have every kind of fault, and an hour-long one.
 SEEDS = (5, 24, 73, 100, 102, 146, 165)
 
 
+# With several nodes, links between them, and parts that change hands.
+SEVERAL = (1, 8, 24)
+
+
 def digests(hashes: str) -> list[str]:
     """The digests that another process comes to."""
     seeds = ",".join(map(str, SEEDS))
     code = (
-        "import sys\nfrom tests.sim.history import run\n"
-        "for seed in sys.argv[1].split(','): print(run(int(seed)).digest)"
+        "import sys\n"
+        "from tests.sim.history import run, run_plan\n"
+        "from tests.sim.several import draw_several\n"
+        "one, several = (map(int, each.split(',')) for each in sys.argv[1:])\n"
+        "for seed in one: print(run(seed).digest)\n"
+        "for seed in several: print(run_plan(draw_several(seed)).digest)"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", code, seeds],
+        [sys.executable, "-c", code, seeds, ",".join(map(str, SEVERAL))],
         cwd=ROOT,
         env={**os.environ, "PYTHONHASHSEED": hashes, "PYTHONPATH": f"{ROOT}:{ROOT}/clients/python"},
         capture_output=True,
@@ -32,7 +41,8 @@ def digests(hashes: str) -> list[str]:
 
 def test_a_seed_is_the_same_history_in_every_process() -> None:
     here = [run(seed).digest for seed in SEEDS]
-    assert len(set(here)) == len(SEEDS)
+    here += [run_plan(draw_several(seed)).digest for seed in SEVERAL]
+    assert len(set(here)) == len(SEEDS) + len(SEVERAL)
     assert digests("0") == here
     assert digests("4711") == here
 

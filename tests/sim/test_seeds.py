@@ -5,8 +5,11 @@ import pytest
 from tests.sim.history import run, run_plan
 from tests.sim.oracle import violations
 from tests.sim.plan import FAULTS, ORDERS, RECEIVERS, WISHES, Plan, draw
+from tests.sim.several import FAULTS as BETWEEN
+from tests.sim.several import NODES, draw_several
 from tests.sim.shrink import shrink
 from tests.sim.story import story
+from tests.sim.trace import Fault, Posted, Relayed
 
 # Histories that broke something once, of the engine, of the world or of the oracle.
 BROKE = (
@@ -26,6 +29,7 @@ BROKE = (
     102293,
 )
 JUDGED = range(250)  # each keeps every promise
+SEVERAL = range(100)  # with several nodes
 LOTS = [JUDGED[first : first + 25] for first in range(0, len(JUDGED), 25)]
 
 
@@ -33,6 +37,25 @@ LOTS = [JUDGED[first : first + 25] for first in range(0, len(JUDGED), 25)]
 def test_histories_keep_every_promise(seeds: range) -> None:
     found = {seed: breaches for seed in seeds if (breaches := violations(run(seed)))}
     assert found == {}
+
+
+@pytest.mark.parametrize("first", range(0, len(SEVERAL), 25))
+def test_histories_of_several_nodes_keep_every_promise(first: int) -> None:
+    plans = [draw_several(seed) for seed in SEVERAL[first : first + 25]]
+    found = {plan.seed: breaches for plan in plans if (breaches := violations(run_plan(plan)))}
+    assert found == {}
+
+
+def test_several_nodes_meet_every_kind_of_trouble_early() -> None:
+    plans = [draw_several(seed) for seed in SEVERAL]
+    assert {plan.nodes for plan in plans} == set(NODES)
+    assert {kind for plan in plans for kind in plan.faults} == {*FAULTS, *BETWEEN}
+    facts = [fact for plan in plans[:15] for fact in run_plan(plan).facts]
+    relayed = [fact for fact in facts if isinstance(fact, Relayed)]
+    posted = [fact for fact in facts if isinstance(fact, Posted)]
+    assert len(relayed) > len(posted) / 4
+    kinds = {fact.kind for fact in facts if isinstance(fact, Fault)}
+    assert {"link", "cut", "stall"} <= kinds
 
 
 def test_what_broke_once_does_not_break_again() -> None:

@@ -399,6 +399,30 @@ def former_owner(at: float) -> Telling:
     return telling
 
 
+def two_nodes(relayed: int | None = 2, sender: int = 2) -> Telling:
+    """Of two nodes the second one has the environment; a request comes to the first one."""
+    telling = Telling()
+    telling.boot(0, 1, part=0, parts=2)
+    telling.boot(0, 2, part=1, parts=2)
+    telling.destination(1)
+    telling.rule(1)
+    telling.post(LATE, "a", relayed=relayed)
+    telling.send(LATE + 1, telling.delivery("a"), process=sender)
+    return telling
+
+
+def regrouped(at: float) -> Telling:
+    """A node records an attempt that ended at such a time after nodes of other parts took its slots."""
+    telling = Telling()
+    telling.boot(0, 1, part=1, parts=2)
+    telling.destination(1)
+    telling.rule(1)
+    telling.boot(LATE + 10, 2, part=1, parts=3)
+    telling.post(LATE, "a")
+    telling.send(LATE + 10 + at, telling.delivery("a"))
+    return telling
+
+
 def row_of_who_is_disabled() -> Telling:
     telling = row_left_over()
     telling.destination(LATE + 9, status="DISABLED")

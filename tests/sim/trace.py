@@ -21,11 +21,13 @@ class Fact(Struct, frozen=True, tag=True):
 
 
 class Booted(Fact, frozen=True):
-    """A process began. Where another still runs, it takes the database over from that one. `clock_s`: how
-    far its clock is ahead of the true one, for all its life."""
+    """A process began, for part `part` of `parts`. Where another one of these slots still runs, it takes
+    them over from that one. `clock_s`: how far its clock is ahead of the true one, for all its life."""
 
     process: int
     clock_s: float = 0.0
+    part: int = 0
+    parts: int = 1
 
 
 class Ready(Fact, frozen=True):
@@ -82,6 +84,13 @@ class Posted(Fact, frozen=True):
     process: int
     environment: int
     items: tuple[Item, ...]
+
+
+class Relayed(Fact, frozen=True):
+    """The process that a request came to had relayed it: this one took it up."""
+
+    request: int
+    process: int
 
 
 class Answered(Fact, frozen=True):
@@ -183,6 +192,7 @@ AnyFact = (
     | Fault
     | Quiet
     | Posted
+    | Relayed
     | Answered
     | Asked
     | Told

@@ -17,9 +17,11 @@ from engine.drafts import DestinationDraft, RuleDraft
 from engine.log.delivery_log import DeliveryFilter
 from engine.model.errors import Refusal
 from engine.ports import StoreAwayError
+from tests.sim.door import Client
 from tests.sim.plan import PATTERNS, SCHEDULES_S, NewDestination, Wish
-from tests.sim.process import CALLER, Process
+from tests.sim.process import Process
 from tests.sim.store.stored import WAITING
+from tests.sim.tenants import caller_in
 from tests.sim.trace import Asked, Told
 from tests.sim.world import ONLY
 
@@ -69,7 +71,7 @@ class Wishes:
         draft = DestinationDraft.model_validate(document)
 
         async def create(process: Process) -> str:
-            record, _ = await process.destinations.create(CALLER, new.environment, draft)
+            record, _ = await process.destinations.create(*caller_in(new.environment), draft)
             return record.id
 
         made = await self._insist("create", new.environment, json.dumps(document), create)
@@ -95,7 +97,7 @@ class Wishes:
         draft = RuleDraft.model_validate(document)
 
         async def create(process: Process) -> str:
-            return (await process.rules.create(CALLER, of.environment, draft)).id
+            return (await process.rules.create(*caller_in(of.environment), draft)).id
 
         made = await self._insist("rule", of.environment, json.dumps(document), create, of.id)
         if made is not None:
@@ -160,7 +162,7 @@ class Wishes:
 
     async def _update(self, of: Known, kind: str, patch: dict[str, Any]) -> None:
         async def update(process: Process) -> None:
-            await process.destinations.update(CALLER, of.environment, of.id, patch)
+            await process.destinations.update(*caller_in(of.environment), of.id, patch)
 
         await self._ask(kind, of.environment, update, of=of.id, wanted=json.dumps(patch))
 
@@ -182,7 +184,7 @@ class Wishes:
                 DestinationStatus.DISABLED: destinations.disable,
                 DestinationStatus.ARCHIVED: destinations.archive,
             }[status]
-            await does(CALLER, of.environment, of.id)
+            await does(*caller_in(of.environment), of.id)
 
         wanted = json.dumps({"status": status.name})
         await self._ask("patch", of.environment, change, of=of.id, wanted=wanted)
@@ -205,9 +207,9 @@ class Wishes:
         async def change(process: Process) -> None:
             if verb == "patch":
                 patch = {"eventTypes": list(chance.choice(PATTERNS))}
-                await process.rules.update(CALLER, rule.environment, rule.id, patch)
+                await process.rules.update(*caller_in(rule.environment), rule.id, patch)
             else:
-                await getattr(process.rules, verb)(CALLER, rule.environment, rule.id)
+                await getattr(process.rules, verb)(*caller_in(rule.environment), rule.id)
 
         kind = "unrule" if verb in ("disable", "remove") else "rule"
         await self._ask(kind, rule.environment, change, of=rule.id, wanted=verb)
@@ -233,7 +235,7 @@ class Wishes:
         async def work(process: Process) -> None:
             does = process.dead_letters
             many = does.retry_all if kind == "requeue" else does.discard_all
-            await many(CALLER, of.environment, which, {})
+            await many(*caller_in(of.environment), which, {})
 
         await self._ask(kind, of.environment, work, of="" if named else of.id, deliveries=named)
 
@@ -243,7 +245,7 @@ class Wishes:
         for identifier in self._waiting(of, chance):
 
             async def retry(process: Process, identifier: str = identifier) -> None:
-                await process.deliveries.retry(CALLER, of.environment, identifier, None)
+                await process.deliveries.retry(*caller_in(of.environment), identifier, None)
 
             await self._ask("hasten", of.environment, retry, deliveries=(identifier,))
 
@@ -254,7 +256,9 @@ class Wishes:
 
             async def cancel(process: Process, identifier: str = identifier) -> str | None:
                 """Return its id where it was discarded before the caller was told."""
-                entry = await process.deliveries.cancel(CALLER, of.environment, identifier, None)
+                entry = await process.deliveries.cancel(
+                    *caller_in(of.environment), identifier, None
+                )
                 return identifier if entry.dlq_status is DlqStatus.DISCARDED else None
 
             await self._ask("withdraw", of.environment, cancel, deliveries=(identifier,))
@@ -267,7 +271,7 @@ class Wishes:
         draft = OrderDraft.model_validate({"destinationId": of.id})
 
         async def create(process: Process) -> str:
-            return (await process.replays.order(CALLER, of.environment, draft, None, kind)).id
+            return (await process.replays.order(*caller_in(of.environment), draft, None, kind)).id
 
         shown = tuple(self._listed(of))
         name = f"{kind.name.lower()} all"
@@ -324,7 +328,7 @@ class Wishes:
         draft = ReplayDraft.model_validate(document)
 
         async def create(process: Process) -> str:
-            return (await process.replays.create(CALLER, of.environment, draft, None)).id
+            return (await process.replays.create(*caller_in(of.environment), draft, None)).id
 
         again = document.get("statuses") != ["FAILED"] and "mode" not in document
         shown = self._delivered(of) if again else ()
@@ -340,7 +344,7 @@ class Wishes:
             await trio.sleep(chance.choice((0.05, 1.0, 8.0)))
 
             async def cancel(process: Process) -> None:
-                await process.replays.cancel(CALLER, of.environment, str(job), None)
+                await process.replays.cancel(*caller_in(of.environment), str(job), None)
 
             await self._ask("cancel", of.environment, cancel, of=str(job))
 
@@ -363,7 +367,8 @@ class Wishes:
             return "nobody", None
         request = world.next_request()
         world.tell(Asked, request, process.number, kind, environment, of, deliveries, wanted)
-        results = await process.door.perform(lambda: work(process), PATIENCE_S)
+        client = Client(request, environment, b"{}", work=work)
+        results = await process.door.perform(client, PATIENCE_S)
         result = results[0] if results else None
         answer, code = _judged(results)
         ids = (result,) if isinstance(result, str) else ()

@@ -16,6 +16,7 @@ from tests.sim.trace import AnyFact, Configured, Ruled
 from tests.sim.virtual import EPOCH, VirtualClock
 
 if TYPE_CHECKING:
+    from tests.sim.links import Links
     from tests.sim.network import Network
     from tests.sim.process import Process
     from tests.sim.store import Database
@@ -37,6 +38,7 @@ class World:
         self._clock = clock
         self.database: Database
         self.network: Network
+        self.links: Links
         self.nursery: trio.Nursery
         self.on_ended: Callable[[Process], None] = lambda process: None
         self.processes: list[Process] = []  # all that ever were, the newest last
@@ -100,12 +102,15 @@ class World:
         self.on_ended(process)
 
     async def front(self, patience_s: float) -> "Process | None":
-        """Return a process that takes requests: mostly the newest; None where there is none for long."""
+        """Return a process that takes requests: mostly the newest, any of several nodes; None where there
+        is none for long."""
         with trio.move_on_after(patience_s):
             while True:
                 ready = [process for process in self.processes if process.ready]
                 if ready:
                     chance = self.chance("front")
+                    if self.plan.nodes > 1:
+                        return chance.choice(ready)
                     return chance.choice(ready) if chance.random() < 0.2 else ready[-1]
                 await self._readied.wait()
         return None

@@ -8,11 +8,12 @@ from types import FrameType
 
 from msgspec import Struct
 
-from tests.sim.history import run
+from tests.sim.history import run_plan
 from tests.sim.mutants import MUTANTS
 from tests.sim.mutants.planting import Mutant
 from tests.sim.oracle import violations
 from tests.sim.plan import Plan, draw
+from tests.sim.several import draw_several
 
 FAR_S = 75  # a wait of the schedule over which an actor leaves memory
 LONGEST_S = 30  # real seconds of one history: without a bug one takes a tenth of one
@@ -32,11 +33,16 @@ class Catch(Struct, frozen=True):
     promises: tuple[str, ...]
 
 
-def judged(seed: int) -> tuple[str, ...]:
+def planned(seed: int, *, nodes: bool) -> Plan:
+    """Return the plan of a seed: with one node, or with several."""
+    return draw_several(seed) if nodes else draw(seed)
+
+
+def judged(seed: int, *, nodes: bool = False) -> tuple[str, ...]:
     """Return the promises that a history breaks, in order, each once."""
     try:
         with _patience():
-            found = violations(run(seed))
+            found = violations(run_plan(planned(seed, nodes=nodes)))
     except Exception as error:  # a bug may break anything, the simulation's own parts too
         return (f"simulation: {type(error).__name__}",)
     except (EndlessError, BaseExceptionGroup):  # in a group it comes out of a nursery
@@ -45,9 +51,9 @@ def judged(seed: int) -> tuple[str, ...]:
 
 
 @lru_cache(1024)
-def sound(seed: int) -> bool:
+def sound(seed: int, *, nodes: bool = False) -> bool:
     """Whether a history keeps all promises where nothing is planted."""
-    return not judged(seed)
+    return not judged(seed, nodes=nodes)
 
 
 def features(plan: Plan) -> set[str]:
@@ -70,11 +76,11 @@ def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
     the last.
     """
     for seed in seeds:
-        if not mutant.needs <= features(draw(seed)):
+        if not mutant.needs <= features(planned(seed, nodes=mutant.nodes)):
             continue
         with mutant.planted():
-            broken = judged(seed)
-        if ENDLESS in broken or (broken and sound(seed)):
+            broken = judged(seed, nodes=mutant.nodes)
+        if ENDLESS in broken or (broken and sound(seed, nodes=mutant.nodes)):
             return Catch(seed, broken)
     return None
 

@@ -52,12 +52,13 @@ class Edit(Struct, frozen=True):
 
 class Mutant(Struct, frozen=True):
     """A bug, by a name and in words. `needs`: without these faults, wishes, receivers and orderings in
-    its plan a history cannot show it, and is not run."""
+    its plan a history cannot show it, and is not run. `nodes`: histories have several of them."""
 
     name: str
     bug: str
     edits: tuple[Edit, ...]
     needs: frozenset[str] = frozenset()
+    nodes: bool = False
 
     @contextmanager
     def planted(self) -> Iterator[None]:
@@ -71,9 +72,12 @@ class Mutant(Struct, frozen=True):
             yield
 
 
-def mutant(name: str, bug: str, *edits: tuple[Owner, str, str, str], needs: str = "") -> Mutant:
+def mutant(
+    name: str, bug: str, *edits: tuple[Owner, str, str, str], needs: str = "", nodes: bool = False
+) -> Mutant:
     """Return a mutant. `needs` are words."""
-    return Mutant(name, bug, tuple(Edit(*each) for each in edits), frozenset(needs.split()))
+    found = tuple(Edit(*each) for each in edits)
+    return Mutant(name, bug, found, frozenset(needs.split()), nodes)
 
 
 def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:

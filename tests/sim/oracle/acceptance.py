@@ -71,12 +71,14 @@ def _answers(
 def _forgotten(sight: Sight, request: Request) -> bool:
     """Whether a caller waited in vain for a process that lived, never stood still, and had its database.
     Whose statement is late may have to wait for longer than he does."""
-    process = sight.processes.get(request.posted.process)
+    process, by = (sight.processes.get(each) for each in (request.posted.process, request.by))
     since, until = request.posted.at, request.end
-    if process is None or until - since < PATIENCE_S or process.ended_at <= until:
+    if process is None or by is None or until - since < PATIENCE_S:
+        return False
+    if min(process.ended_at, by.ended_at) <= until:
         return False
     troubled = any(since - TROUBLE_S <= fault.at <= until for fault in sight.faults)
-    return not troubled and process.over_at > until
+    return not troubled and min(process.over_at, by.over_at) > until
 
 
 def _accepted(sight: Sight, request: Request, item: Item, identifier: str) -> Iterator[str]:

@@ -52,7 +52,7 @@ def _expiries(sight: Sight, requests: list[Request]) -> int:
     whatever clocks; a jump of the clock in between may make it one more."""
     clocks: list[float] = []
     for request in requests:
-        process = sight.processes.get(request.posted.process)
+        process = sight.processes.get(request.by)
         aheads = [0.0] if process is None else sight.ahead_s(process.number)
         ended = inf_is(request.end, sight.quiet_at if process is None else process.ended_at)
         span = request.posted.at, min(ended, request.posted.at + DAY_S)

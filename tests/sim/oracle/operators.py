@@ -35,7 +35,7 @@ def judge(sight: Sight) -> Iterator[str]:
 def _sent_on(sight: Sight, wish: Wish) -> Iterator[str]:
     """What was cancelled while it was in flight is not attempted again, unless its process, or its actor,
     began anew in between."""
-    process = sight.processes[wish.asked.process]
+    process = sight.processes[wish.by]
     for delivery in wish.asked.deliveries:
         row = sight.deliveries.get(delivery)
         if row is None or row.dlq_status == "RETRIED_FROM_DLQ" or row.schedule_start:

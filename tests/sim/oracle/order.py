@@ -103,7 +103,11 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
         # one that is heard by a process that stood still while it was replaced waits for nobody either.
         told = [each.end for each in freed if each.heard and _owned(sight, each)]
         return Passage(row, first, min(told or [each.at for each in freed]))
-    known = [each.end if each.heard else each.at for each in mine if sight.reigned(each)]
+    known = [
+        each.end if each.heard and _owned(sight, each) else each.at
+        for each in mine
+        if sight.reigned(each)
+    ]
     if row.status in ("PENDING", "RETRYING"):
         return Passage(row, None, inf)
     return Passage(row, None, max(known, default=-inf))

@@ -1,4 +1,5 @@
-"""One writer: of what a process does after another has taken the database over, nothing is recorded."""
+"""One writer: of what a process does after another has taken the database over, nothing is recorded; and
+of several nodes each does what belongs to its part, and nothing else."""
 
 from collections.abc import Iterator
 
@@ -19,7 +20,7 @@ def judge(sight: Sight) -> Iterator[str]:
                     f"{ends[0][1].number}, which had lost the database when it ended"
                 )
     for request in sight.requests:
-        process = sight.processes.get(request.posted.process)
+        process = sight.processes.get(request.by)
         if request.answer != "accepted" or process is None:
             continue
         if request.posted.at > process.over_at:
@@ -27,3 +28,13 @@ def judge(sight: Sight) -> Iterator[str]:
                 f"request {request.posted.request} was accepted by process {process.number}, "
                 f"which had lost the database"
             )
+        if not process.has(request.posted.environment):
+            yield (
+                f"request {request.posted.request} was accepted by process {process.number}, "
+                f"which does not have environment {request.posted.environment}"
+            )
+    for sending in sight.sendings:
+        delivery = sight.deliveries.get(sending.arrived.delivery)
+        process = sight.processes[sending.arrived.process]
+        if delivery is not None and not process.has(delivery.environment):
+            yield f"delivery {delivery.id} was sent by process {process.number}, of another part"

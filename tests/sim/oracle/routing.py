@@ -75,9 +75,9 @@ def _lane(item: Item) -> str | None:
 
 def _way(sight: Sight, destination: str, item: Item, request: Request) -> tuple[bool, bool]:
     """Return whether a request's event surely went to a destination, and whether it possibly did."""
-    process = sight.processes.get(request.posted.process)
+    process = sight.processes.get(request.by)
     since = request.posted.at
-    until = request.end if process is None else min(request.end, process.ended_at)
+    until = request.begun_by if process is None else min(request.begun_by, process.ended_at)
     archived = [
         isinstance(fact, Configured) and fact.status == "ARCHIVED"
         for fact in _held(sight.destinations[destination], process, since, until)

@@ -4,7 +4,7 @@ It only arranges facts; it judges nothing.
 """
 
 from collections import defaultdict
-from math import inf
+from math import gcd, inf
 
 from msgspec import Struct
 
@@ -24,6 +24,7 @@ from tests.sim.trace import (
     Posted,
     Quiet,
     Ready,
+    Relayed,
     Replied,
     Ruled,
     Told,
@@ -37,17 +38,27 @@ SOON_S = 0.002  # instants in rows are whole milliseconds
 
 
 class Process(Struct):
-    """One process. `doubted_at`: another one began then, and may own the database since; `over_at`: it
-    surely does since then."""
+    """One process, for part `part` of `parts`. `doubted_at`: another one began then, and may own slots of
+    this part since; `over_at`: it surely does since then."""
 
     number: int
     booted_at: float
     clock_s: float
+    part: int = 0
+    parts: int = 1
     ready_at: float = inf
     ended_at: float = inf
     doubted_at: float = inf
     over_at: float = inf
     why: str = ""  # it ended by itself
+
+    def shares(self, other: "Process") -> bool:
+        """Whether a slot belongs to the parts of both: slots are dealt out to parts in turns."""
+        return (self.part - other.part) % gcd(self.parts, other.parts) == 0
+
+    def has(self, environment: int) -> bool:
+        """Whether an environment belongs to its part: three are a workspace, and these are dealt out."""
+        return ((environment - 1) // 3 + 1) % self.parts == self.part
 
 
 class Sending(Struct):
@@ -85,10 +96,12 @@ class Sending(Struct):
 
 
 class Request(Struct):
-    """Events that were posted, with what their caller was told. `end`: when; without an answer, never."""
+    """Events that were posted, with what their caller was told. `end`: when; without an answer, never.
+    `by`: the process that dealt with them, which another one may have relayed them to."""
 
     posted: Posted
     index: int
+    by: int
     answered: Answered | None = None
     answered_index: int | None = None
 
@@ -102,11 +115,19 @@ class Request(Struct):
         """When the caller was told."""
         return inf if self.answered is None else self.answered.at
 
+    @property
+    def begun_by(self) -> float:
+        """By when its process had begun with it. Over a link that breaks behind it a request may come
+        after its caller was told that nobody knows."""
+        relayed = self.by != self.posted.process
+        return inf if relayed and self.answer in ("internal", "lost") else self.end
+
 
 class Wish(Struct):
-    """Something else that was asked for, with what its caller was told."""
+    """Something else that was asked for, with what its caller was told. `by`: as of a request."""
 
     asked: Asked
+    by: int
     told: Told | None = None
 
     @property
@@ -179,12 +200,15 @@ class Sight:
                 case Replied():
                     sendings[fact.send].replied = fact
                 case Posted():
-                    requests[fact.request] = Request(fact, index)
+                    requests[fact.request] = Request(fact, index, fact.process)
+                case Relayed():
+                    asked = requests.get(fact.request) or wishes[fact.request]
+                    asked.by = fact.process
                 case Answered():
                     requests[fact.request].answered = fact
                     requests[fact.request].answered_index = index
                 case Asked():
-                    wishes[fact.request] = Wish(fact)
+                    wishes[fact.request] = Wish(fact, fact.process)
                 case Told():
                     wishes[fact.request].told = fact
                 case Configured():
@@ -206,11 +230,12 @@ class Sight:
 
     def _process(self, fact: Booted | Ready | Killed | Ended) -> None:
         if isinstance(fact, Booted):
-            for other in self.processes.values():
+            process = Process(fact.process, fact.at, fact.clock_s, fact.part, fact.parts)
+            others = [each for each in self.processes.values() if each.shares(process)]
+            for other in others:
                 other.doubted_at = min(other.doubted_at, fact.at)
-            process = Process(fact.process, fact.at, fact.clock_s)
             # One that had begun and was not ready yet may take the database after it.
-            if any(each.ready_at == each.ended_at == inf for each in self.processes.values()):
+            if any(each.ready_at == each.ended_at == inf for each in others):
                 process.doubted_at = fact.at
             self.processes[fact.process] = process
             return
@@ -219,7 +244,7 @@ class Sight:
             process.ready_at = fact.at
             for other in self.processes.values():
                 # Of two that begin side by side the later one may have taken the database first.
-                if other.ready_at < process.booted_at:
+                if other.ready_at < process.booted_at and other.shares(process):
                     other.over_at = min(other.over_at, fact.at)
         else:
             process.ended_at = min(process.ended_at, fact.at)
@@ -237,7 +262,7 @@ class Sight:
                     *self.rules.get(identifier, ()),
                 ):
                     if wish.asked.at <= version.fact.at <= wish.end and wish.end < version.known_at:
-                        version.author, version.known_at = wish.asked.process, wish.end
+                        version.author, version.known_at = wish.by, wish.end
 
     def _troubles(self) -> None:
         """Add to each version for how long a process may have been kept from reading of it."""

@@ -1,0 +1,235 @@
+"""Links between nodes: how a request comes to the node that has its workspace, and its answer back.
+
+The relay is the door's own (`api.door.elsewhere`). Bytes of a link come in order, late or never; a link
+breaks with what is on it; a node can be cut off from others, and stand still at either end.
+"""
+
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+import trio
+
+from tests.sim.trace import Fault
+
+if TYPE_CHECKING:
+    from tests.sim.door import Client
+    from tests.sim.process import Process
+    from tests.sim.world import World
+
+WAY_S = (0.0, 0.0002, 0.0002, 0.001)  # of bytes, where nothing is wrong
+LATE_S = (0.01, 0.05, 0.4, 2.5)
+LATE_SHARE = 0.1  # of what is sent, where links are troubled
+BREAK_SHARE = 0.04  # of these the bytes are lost in half of all cases
+LOOK_S = 0.05  # between two looks whether the other node goes on
+PIECE = 65_536
+
+
+class End:
+    """One end of a link: what the relay and a node's server use of a `trio.SocketStream`."""
+
+    def __init__(self, link: "Link", process: "Process") -> None:
+        self.process = process
+        self.other: End
+        self.last_at = 0.0  # of what the other end has sent: the instant by which it is here
+        self._link = link
+        self._come = bytearray()
+        self._ended = self._closed = False
+        self._news = trio.Event()
+
+    @property
+    def socket(self) -> "End":
+        """What says whether it is readable, and can be closed."""
+        return self
+
+    def is_readable(self) -> bool:
+        """Whether a read would not wait."""
+        return bool(self._come) or self._ended
+
+    def close(self) -> None:
+        """Send nothing more; the other end learns of it."""
+        if not self._closed:
+            self._closed = True
+            self._link.send(self, None)
+
+    async def aclose(self) -> None:
+        """Close it."""
+        self.close()
+        await trio.lowlevel.checkpoint()
+
+    async def send_all(self, data: bytes) -> None:
+        """Send bytes. Raises BrokenResourceError."""
+        await self.process.awake()
+        if self._closed or self._ended:
+            raise trio.BrokenResourceError("the link has ended")
+        self._link.send(self, bytes(data))
+        await trio.lowlevel.checkpoint()
+
+    async def receive_some(self, most: int) -> bytes:
+        """Return bytes that have come, none at the end."""
+        while True:
+            await self.process.awake()
+            if self._come:
+                data = bytes(self._come[:most])
+                del self._come[:most]
+                return data
+            if self._ended or self._closed:
+                return b""
+            self._news = trio.Event()
+            await self._news.wait()
+
+    def come(self, data: bytes | None) -> None:
+        """Take bytes from the world; None: no more will come."""
+        if data is None:
+            self._ended = True
+        elif not self._ended:
+            self._come += data
+        self._news.set()
+
+
+class Link:
+    """A connection between two nodes. Owner: the world, which moves its bytes."""
+
+    def __init__(self, links: "Links", near: "Process", far: "Process") -> None:
+        self._links = links
+        self.near, self.far = End(self, near), End(self, far)
+        self.near.other, self.far.other = self.far, self.near
+
+    def send(self, end: End, data: bytes | None) -> None:
+        """Have bytes come to the other end after all that was sent before."""
+        links, to = self._links, end.other
+        now = trio.current_time()
+        to.last_at = max(now + links.way_s(), to.last_at)
+        breaks = data is not None and links.breaks()
+        if breaks == "before":
+            data = None
+        links.world.later(to.last_at - now, partial(self._deliver, to, data))
+        if breaks:
+            links.world.later(to.last_at - now, self.break_off)
+
+    def _deliver(self, to: End, data: bytes | None) -> None:
+        left_s = self._links.cut_s(to.process, to.other.process)
+        if not left_s:
+            to.come(data)
+        elif self._links.chance.random() < 0.5:
+            self._links.world.later(left_s, self.break_off)
+        else:
+            self._links.world.later(left_s, partial(self._deliver, to, data))
+
+    def break_off(self) -> None:
+        """End it for both nodes."""
+        for end in (self.near, self.far):
+            end.come(None)
+
+
+class Links:
+    """Owner of the links, and of who is cut off from whom."""
+
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.chance = world.chance("links")
+        self._links: list[Link] = []
+        self._cut_until: dict[frozenset[int], float] = {}
+        self.clients: dict[int, Client] = {}  # by request: what is asked for and is no bytes
+
+    # --- the road
+
+    def way_s(self) -> float:
+        """Return how long some bytes take."""
+        way_s = self.chance.choice(WAY_S)
+        if self._troubled and self.chance.random() < LATE_SHARE:
+            way_s += self.chance.choice(LATE_S) * self.chance.random()
+        return way_s
+
+    def breaks(self) -> str:
+        """Decide whether a link breaks `before` or `after` its bytes have come."""
+        if not self._troubled or self.chance.random() >= BREAK_SHARE:
+            return ""
+        self.world.tell(Fault, "link")
+        return self.chance.choice(("before", "after"))
+
+    @property
+    def _troubled(self) -> bool:
+        return "links" in self.world.plan.faults and not self.world.calm
+
+    def cut(self, one: "Process", other: "Process", lasts_s: float) -> None:
+        """Let nothing pass between two nodes for so long."""
+        pair = frozenset({one.number, other.number})
+        self._cut_until[pair] = max(self._cut_until.get(pair, 0.0), trio.current_time() + lasts_s)
+        self.world.tell(Fault, "cut", f"{one.number} {other.number}", lasts_s)
+
+    def cut_s(self, one: "Process", other: "Process") -> float:
+        """Return for how long nothing passes between two nodes any more."""
+        until = self._cut_until.get(frozenset({one.number, other.number}), 0.0)
+        return 0.0 if self.world.calm else max(0.0, until - trio.current_time())
+
+    # --- the nodes
+
+    async def dial(self, near: "Process", number: int) -> trio.SocketStream:
+        """Open a link to the node of a part. Raises OSError."""
+        await near.awake()
+        far = self._node(near, number)
+        await trio.sleep(self.way_s())
+        if far is None or not far.ready:
+            raise ConnectionRefusedError("no node of this part listens")
+        # Its handshake waits for a node that stands still, and for the road.
+        while (left_s := self.cut_s(near, far)) or far.stalled:  # noqa: ASYNC110 - nobody tells
+            await trio.sleep(left_s or LOOK_S)
+        if far.dead or self.breaks():
+            raise ConnectionResetError("the link broke during its handshake")
+        link = Link(self, near, far)
+        try:
+            far.background.spawn(self._serve, link.far)
+        except RuntimeError:  # it is ending, by itself: its connections close
+            raise ConnectionResetError("the node is ending") from None
+        self._links.append(link)
+        return cast(trio.SocketStream, link.near)
+
+    def _node(self, near: "Process", number: int) -> "Process | None":
+        """Return the newest node of a part that has the same parent: it has the part's address."""
+        nodes = [
+            each
+            for each in self.world.processes
+            if each.group == near.group and each.part.number == number and not each.dead
+        ]
+        return nodes[-1] if nodes else None
+
+    def died(self, process: "Process") -> None:
+        """End the links of a process that has ended. What it had sent may still come."""
+        for link in [
+            each for each in self._links if process in (each.near.process, each.far.process)
+        ]:
+            self._links.remove(link)
+            for end in (link.near, link.far):
+                if end.process is process:
+                    end.close()
+
+    async def _serve(self, end: End) -> None:
+        """Answer what comes over a link, one request after another."""
+        come = b""
+        with suppress(trio.BrokenResourceError):
+            while data := await end.receive_some(PIECE):
+                come += data
+                while (found := _split(come)) is not None:
+                    request, body, come = found
+                    answer = await end.process.door.answer(self.clients[request], body)
+                    if answer is None:
+                        return end.close()
+                    await end.send_all(_written(*answer))
+        return end.close()
+
+
+def _split(come: bytes) -> tuple[int, bytes, bytes] | None:
+    """Return the first whole request's id and body, and what comes after it."""
+    head, whole, rest = come.partition(b"\r\n\r\n")
+    if not whole:
+        return None
+    fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
+    length = int(fields[b"content-length"])
+    if len(rest) < length:
+        return None
+    return int(fields[b"x-request-id"]), rest[:length], rest[length:]
+
+
+def _written(status: int, body: bytes) -> bytes:
+    return b"HTTP/1.1 %d OK\r\ncontent-length: %d\r\n\r\n%b" % (status, len(body), body)

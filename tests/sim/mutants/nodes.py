@@ -1,0 +1,111 @@
+"""Bugs between nodes that share a database: parts taken by halves, fences with a gap, lost fates.
+
+Their histories have 2 to 5 nodes.
+"""
+
+from api.door import elsewhere
+from api.door.elsewhere import Elsewhere
+from engine.intake.intake import Intake
+from engine.nodes.parts import WorkerPart
+from tests.sim.mutants.planting import ALWAYS, DROPPED, mutant
+from tests.sim.store import settle
+from tests.sim.store.rights import Rights
+
+FENCES = (
+    mutant(
+        "two owners at once",
+        "Whoever takes a part leaves its former holder the right to accept events.",
+        (Rights, "take_over", "call pop", DROPPED),
+        nodes=True,
+    ),
+    mutant(
+        "one slot is taken, the others stay",
+        "A process that lost one slot goes on with the others of its part.",
+        (Rights, "take_over", "call pop", DROPPED),
+        (Rights, "take_over", "call _strip", DROPPED),
+        needs="regroup",
+        nodes=True,
+    ),
+    mutant(
+        "outcomes of slots that were lost",
+        "A process that lost one slot goes on recording what it sends of the others.",
+        (Rights, "take_over", "call _strip", DROPPED),
+        needs="regroup",
+        nodes=True,
+    ),
+    mutant(
+        "a home commits without its lease",
+        "The intake's statement does not look at its process's row.",
+        (Rights, "owns_intake", "return processes", "return True"),
+        nodes=True,
+    ),
+    mutant(
+        "a part settles without its lease",
+        "The recorder's statement does not look at the lease of its part.",
+        (settle, "settle", "call require_settle", DROPPED),
+        nodes=True,
+    ),
+    mutant(
+        "a late tell of an old epoch",
+        "A group that was refused for its old epoch is told to callers and actors all the same.",
+        (
+            Intake,
+            "_write",
+            "set outlast",
+            "try:\n"
+            "    HERE\n"
+            "except StoreError as error:\n"
+            "    if type(error).__name__ != 'OwnershipLostError': raise\n"
+            "    acceptance = Acceptance(1 << 60, {})",
+        ),
+        nodes=True,
+    ),
+    mutant(
+        "every workspace is everybody's",
+        "Each node takes all workspaces for its own.",
+        (WorkerPart, "has", "compare number", ALWAYS),
+        nodes=True,
+    ),
+)
+FATES = (
+    mutant(
+        "a lost fate is called a refusal",
+        "Where a link breaks before the answer, its caller is told that nothing was accepted.",
+        (
+            Elsewhere,
+            "_relay",
+            "if started",
+            "HERE\nawait _refuse(exchange, send, 503, 'overloaded', '')\nreturn",
+        ),
+        needs="links",
+        nodes=True,
+    ),
+    mutant(
+        "a lost fate is called a success",
+        "Where a link breaks before the answer, its caller is told that the event was accepted.",
+        (
+            elsewhere,
+            "_answer",
+            "if data",
+            "if not data:\n"
+            "    reply.status, reply.begun, data = 202, True, b''\n"
+            "    await send({'type': 'http.response.start', 'status': 202, 'headers': []})\n"
+            '    reply.pieces = [b\'{"id": "none", "results": []}\']\n'
+            "    break",
+        ),
+        needs="links",
+        nodes=True,
+    ),
+    mutant(
+        "a lost fate is tried again",
+        "Where a link breaks before the answer, the request is relayed once more.",
+        (
+            Elsewhere,
+            "_relay",
+            "if started",
+            "exchange.rewind()\nreturn await self._relay(part, exchange, client, receive, send)",
+        ),
+        needs="links",
+        nodes=True,
+    ),
+)
