@@ -2,16 +2,18 @@
 
 import sys
 from typing import Any
+from unittest import mock
 
 import trio
 
+from api.door import elsewhere
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus
 from engine.ports import OwnershipLostError
 from engine.replay.job import UNFINISHED
 from tests.sim.callers import Callers
 from tests.sim.faults import Faults
 from tests.sim.keeper import Keeper
-from tests.sim.links import Links
+from tests.sim.links import Links, unread
 from tests.sim.network import Network
 from tests.sim.parts import PlannedCrash
 from tests.sim.plan import Plan, draw
@@ -48,7 +50,8 @@ def run_plan(plan: Plan) -> History:
             return
         heard.append(f"{entry['event']}: {error!r}" if error is not None else str(entry))
 
-    return run_virtually(lambda: _History(plan, heard).run(), plan.seed, hear)
+    with mock.patch.object(elsewhere, "_unread", unread):
+        return run_virtually(lambda: _History(plan, heard).run(), plan.seed, hear)
 
 
 class _History:

@@ -32,6 +32,7 @@ class End:
         self.process = process
         self.other: End
         self.last_at = 0.0  # of what the other end has sent: the instant by which it is here
+        self.unread = 0  # bytes that the other end has sent and nobody has read here
         self._link = link
         self._come = bytearray()
         self._ended = self._closed = False
@@ -45,6 +46,12 @@ class End:
     def is_readable(self) -> bool:
         """Whether a read would not wait."""
         return bool(self._come) or self._ended
+
+    def shutdown(self, how: int) -> None:
+        """End the link for both at once: between two workers of a machine that takes no time."""
+        del how
+        self._closed = True
+        self.other.come(None)
 
     def close(self) -> None:
         """Send nothing more; the other end learns of it."""
@@ -62,6 +69,7 @@ class End:
         await self.process.awake()
         if self._closed or self._ended:
             raise trio.BrokenResourceError("the link has ended")
+        self.other.unread += len(data)
         self._link.send(self, bytes(data))
         await trio.lowlevel.checkpoint()
 
@@ -72,6 +80,10 @@ class End:
             if self._come:
                 data = bytes(self._come[:most])
                 del self._come[:most]
+                if self._link.far is self and self._ended and not self._come:
+                    # As `LinkTransport`: who asked has given it up, and has said so.
+                    raise trio.BrokenResourceError("the link was closed behind the request")
+                self.unread -= len(data)
                 return data
             if self._ended or self._closed:
                 return b""
@@ -217,6 +229,11 @@ class Links:
                         return end.close()
                     await end.send_all(_written(*answer))
         return end.close()
+
+
+def unread(link: trio.SocketStream) -> int:
+    """Return how many bytes the other end has not read: for a real link, the kernel says so."""
+    return cast(End, link).other.unread
 
 
 def _split(come: bytes) -> tuple[int, bytes, bytes] | None:

@@ -85,15 +85,18 @@ FATES = (
         "Where a link breaks before the answer, its caller is told that the event was accepted.",
         (
             elsewhere,
-            "_answer",
-            "if data",
-            "if not data:\n"
-            "    reply.status, reply.begun, data = 202, True, b''\n"
-            "    await send({'type': 'http.response.start', 'status': 202, 'headers': []})\n"
-            '    reply.pieces = [b\'{"id": "none", "results": []}\']\n'
-            "    break",
+            "_converse",
+            "if answer",
+            "answer = answer or b'HTTP/1.1 202 OK\\r\\ncontent-length: 26\\r\\n\\r\\n'"
+            ' b\'{"id":"none","results":[]}\'',
         ),
         needs="links",
+        nodes=True,
+    ),
+    mutant(
+        "a slow answer is called a refusal",
+        "A node that has read a request and is slow is taken for one that has not read it.",
+        (elsewhere, "_converse", "call see_that_read", "raise AwayError"),
         nodes=True,
     ),
     mutant(
