@@ -37,12 +37,14 @@ FENCES = (
         "a home commits without its lease",
         "The intake's statement does not look at its process's row.",
         (Rights, "owns_intake", "return processes", "return True"),
+        needs="freeze",
         nodes=True,
     ),
     mutant(
         "a part settles without its lease",
         "The recorder's statement does not look at the lease of its part.",
         (settle, "settle", "call require_settle", DROPPED),
+        needs="freeze",
         nodes=True,
     ),
     mutant(
