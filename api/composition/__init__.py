@@ -201,6 +201,8 @@ class Server(ControlParts):
             return  # it hands its part over already
         self.stopping = True
         grace_s = self.settings.shutdown_grace if grace_s is None else grace_s
+        for scope in self._acceptors:
+            scope.cancel()
         self.live.stop()
         self._preparing.cancel()
         end = trio.current_time() + grace_s
@@ -286,8 +288,8 @@ class Server(ControlParts):
         accept: Callable[..., Awaitable[None]],
         task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Accept links until the part is handed over: from then on others try until its next node is
-        there."""
+        """Accept links until the part is handed over or the server stops: from then on others try until
+        its next node is there."""
         with trio.CancelScope() as scope:
             self._acceptors.add(scope)
             await accept(task_status=task_status)
