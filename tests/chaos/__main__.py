@@ -14,9 +14,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.chaos.plan import drawn, everything
+from tests.chaos.patroni import PROGRAMS, installed
+from tests.chaos.plan import drawn, everything, switched
 from tests.chaos.round import Outcome, Round
-from tests.chaos.world import Template, make_template
+from tests.chaos.world import Template, make_patroni_template, make_template
 
 SECONDS = 25.0  # of disturbances a round: with its start, healing and draining some 40 s
 TIMELINE = 400  # lines
@@ -30,10 +31,16 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=None, help="instead of minutes")
     parser.add_argument("--kills", type=int, default=None, help="instead of minutes")
     parser.add_argument("--nodes", type=int, default=1, help="servers side by side: 3, or 1")
+    parser.add_argument("--workers", type=int, default=1, help="of one server: 3, or 1")
+    parser.add_argument(
+        "--patroni", action="store_true", help="Patroni keeps the database; needs patroni and etcd"
+    )
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of disturbances a round")
     parser.add_argument("--everything", action="store_true", help="each disturbance once a round")
     parser.add_argument("--folder", type=Path, default=None, help="where failing rounds are left")
     asked = parser.parse_args()
+    if asked.patroni and not installed():
+        parser.error(f"install {' and '.join(PROGRAMS)} first")
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have started it deaf to the first
         signal.signal(number, signal.default_int_handler)
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="angarium-chaos-"))
@@ -66,8 +73,14 @@ def main() -> int:
 
 
 def _played(seed: int, asked: argparse.Namespace, folder: Path, template: Template) -> Outcome:
-    nodes = asked.nodes
-    plan = everything(seed, nodes) if asked.everything else drawn(seed, asked.seconds, nodes)
+    nodes, workers = asked.nodes, asked.workers
+    if asked.patroni:
+        plan = switched(seed)
+        template = make_patroni_template(folder.with_name(f"{folder.name}-patroni"))
+    elif asked.everything:
+        plan = everything(seed, nodes, workers)
+    else:
+        plan = drawn(seed, asked.seconds, nodes, workers)
     outcome = Round(plan, folder, template).play()
     verdict = outcome.verdict
     print(

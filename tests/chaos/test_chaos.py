@@ -14,6 +14,7 @@ from tests.chaos.world import make_template
 
 SEED = 6
 NODES = 3
+WORKERS = 3
 LEAST = 100  # events accepted: fewer would prove little
 
 
@@ -41,6 +42,15 @@ def test_every_promise_holds_with_three_servers(folder: Path) -> None:
     assert not outcome.verdict.violations, f"seed {SEED}, see {folder}"
     assert outcome.verdict.accepted > LEAST
     kinds = {kind.__name__ for book in books(NODES) for kind in book}
+    assert outcome.disturbances.keys() == kinds - outcome.impossible
+
+
+def test_every_promise_holds_with_three_workers(folder: Path) -> None:
+    plan = everything(SEED, workers=WORKERS)
+    outcome = Round(plan, folder / "round", make_template(folder / "template")).play()
+    assert not outcome.verdict.violations, f"seed {SEED}, see {folder}"
+    assert outcome.verdict.accepted > LEAST
+    kinds = {kind.__name__ for book in books(1, WORKERS) for kind in book}
     assert outcome.disturbances.keys() == kinds - outcome.impossible
 
 

@@ -17,6 +17,7 @@ import asyncpg
 from bench.service import Service, call, free_port
 from tests.chaos.clock import set_clock
 from tests.chaos.cluster import Cluster, disk
+from tests.chaos.patroni import Pair
 from tests.chaos.server import GRACE_S, POLL_S, READY_S, Exit, Server
 from tests.chaos.tool import Tool
 
@@ -25,6 +26,7 @@ SPOOL_MIB = 48  # an upload of unknown length is taken where the largest, 25 MiB
 PATHS = {"strict": "STRICT", "key": "KEY", "free": "NONE"}
 SCHEDULE = [1] * 20  # no trouble lasts as long: none may die
 TIMEOUT_MS = 5_000
+WORKER_CONNECTIONS = 23  # a worker holds 22; two servers have theirs while one replaces the other
 MASTER_KEY = base64.b64encode(b"c" * 32).decode()
 
 
@@ -34,6 +36,22 @@ class Template:
 
     cluster: Cluster
     key: str
+
+    def primary(self, folder: Path, connections: int) -> Cluster:
+        """Return the database of a round; it does not run yet."""
+        cluster = Cluster(folder, connections)
+        cluster.copy(self.cluster)
+        return cluster
+
+
+@dataclass(frozen=True, slots=True)
+class PatroniTemplate(Template):
+    """The database of one round, which Patroni keeps."""
+
+    def primary(self, folder: Path, connections: int) -> Cluster:
+        """Return the database itself."""
+        del folder, connections
+        return self.cluster
 
 
 class Timeline:
@@ -56,9 +74,18 @@ class World:
     """What disturbances act on. `settings` are variables of the servers."""
 
     def __init__(
-        self, folder: Path, template: Template, seed: int, stack: ExitStack, nodes: int = 1
+        self,
+        folder: Path,
+        template: Template,
+        seed: int,
+        stack: ExitStack,
+        nodes: int = 1,
+        workers: int = 1,
     ) -> None:
-        """`nodes`: servers side by side, each reached by the others over a link that can be cut."""
+        """`nodes`: servers side by side, each reached by the others over a link that can be cut.
+        `workers`: of each server."""
+        self._workers = workers
+        self._connections = 60 if workers == 1 else WORKER_CONNECTIONS * (workers + 1) * 2
         self.folder = folder
         self.seed = seed
         self.key = template.key
@@ -66,13 +93,13 @@ class World:
         self.small_disks = stack.enter_context(disk(folder / "a", DATABASE_MIB))
         stack.enter_context(disk(folder / "b", DATABASE_MIB))
         stack.enter_context(disk(folder / "data", SPOOL_MIB))
-        self.primary = Cluster(folder / "a")
+        self.primary = template.primary(folder / "a", self._connections)
         self.standby: Cluster | None = None
         stack.callback(self._end_clusters)
-        self.primary.copy(template.cluster)
         self.primary.start()
-        self.proxy = Tool("proxy", target=str(self.primary.socket))
+        self.proxy = Tool("proxy", target=self.primary.address)
         stack.callback(self.proxy.kill)
+        stack.enter_context(self.primary.followed(self.proxy.tell))
         self._servers: list[Server] = []
         stack.callback(self._end_servers)
         self.receivers = self._receivers(port=0)
@@ -106,6 +133,7 @@ class World:
             "ANGARIUM_ACTOR_DELIVERIES": "64",
             "ANGARIUM_ENGINE_DELIVERIES": "150",
             "ANGARIUM_FILE_DISK_RESERVE": "0",  # the disk itself is to refuse
+            **({} if self._workers == 1 else {"ANGARIUM_WORKERS": str(self._workers)}),
             **more,
         }
         server = Server(f"server{number}", self.folder, self.folder / "data" / "of", settings)
@@ -136,6 +164,10 @@ class World:
         ports = [f"127.0.0.1:{link.ready['port']}" for link in self.links]
         return self._servers[ports.index(found[0])] if found else None
 
+    def part(self, parts: int) -> int:
+        """Return the number of the workspace's part, of so many."""
+        return int(self.workspace[-2:], 16) % parts
+
     def pause(self, seconds: float) -> None:
         """Let trouble last: its moment is the point, and nothing is waited for."""
         time.sleep(seconds)
@@ -162,6 +194,9 @@ class World:
         if not self.server.wait_ready():
             raise RuntimeError("the server was never ready")
         self.timeline.note("ready")
+        self.workspace: str = call("GET", f"{self.server.url}/auth/context", None, self.key)[
+            "workspaceId"
+        ]
         for path, ordering in PATHS.items():
             delivery = {"ordering": ordering, "retrySchedule": SCHEDULE, "timeoutMs": TIMEOUT_MS}
             url = f"http://127.0.0.1:{self.receiver_port}/{path}"
@@ -172,7 +207,7 @@ class World:
 
     def follow(self) -> None:
         """Give the primary a standby, which each commit waits for."""
-        standby = Cluster(self.folder / "b")
+        standby = Cluster(self.folder / "b", self._connections)
         standby.follow(self.primary)
         self.standby = standby
 
@@ -249,27 +284,42 @@ def make_template(folder: Path) -> Template:
     cluster.make()
     cluster.start()
     try:
-        settings = {
-            "ANGARIUM_DATABASE_URL": f"postgresql://postgres@/postgres?host={folder}&port=5432",
-            "ANGARIUM_MASTER_KEY": MASTER_KEY,
-        }
-        data = folder / "data"
-        data.mkdir()
-        service = Service(data, settings)
-        service.start()
-        try:
-            made = subprocess.run(
-                service.command(
-                    "keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage",
-                    "--output", "json",
-                ),
-                env=os.environ | settings,
-                capture_output=True,
-                check=True,
-                cwd=service.root,
-            )  # fmt: skip
-        finally:
-            service.stop()
-        return Template(cluster, str(json.loads(made.stdout)["secret"]))
+        key = _furnished(folder, f"postgresql://postgres@/postgres?host={folder}&port=5432")
+        return Template(cluster, key)
     finally:
         cluster.stop("fast")
+
+
+def make_patroni_template(folder: Path) -> PatroniTemplate:
+    """Make a database that Patroni keeps, for one round."""
+    pair = Pair(folder)
+    try:
+        pair.start()
+        key = _furnished(folder, f"postgresql://postgres@{pair.address}/postgres")
+    except BaseException:
+        pair.kill()
+        raise
+    return PatroniTemplate(pair, key)
+
+
+def _furnished(folder: Path, url: str) -> str:
+    """Have a server make what it needs in an empty database; return a key to it."""
+    settings = {"ANGARIUM_DATABASE_URL": url, "ANGARIUM_MASTER_KEY": MASTER_KEY}
+    data = folder / "data"
+    data.mkdir()
+    service = Service(data, settings)
+    service.start()
+    try:
+        made = subprocess.run(
+            service.command(
+                "keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage",
+                "--output", "json",
+            ),
+            env=os.environ | settings,
+            capture_output=True,
+            check=True,
+            cwd=service.root,
+        )  # fmt: skip
+    finally:
+        service.stop()
+    return str(json.loads(made.stdout)["secret"])

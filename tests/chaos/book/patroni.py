@@ -1,0 +1,62 @@
+"""Trouble with a database that Patroni keeps: its leader hands over, or is lost with its machine."""
+
+import time
+
+from tests.chaos.book.disturbance import DATABASE, ROAD, Disturbance
+from tests.chaos.patroni import LOOK_S, READY_S, Pair
+from tests.chaos.world import World
+
+
+class PatroniTrouble(Disturbance):
+    """Something happens to the leader, while each commit waits for the other one."""
+
+    touches = frozenset({DATABASE, ROAD})
+
+    @classmethod
+    def possible(cls, world: World) -> bool:
+        return isinstance(world.primary, Pair)
+
+    @property
+    def pair(self) -> Pair:
+        """The two that Patroni keeps."""
+        assert isinstance(self.world.primary, Pair)
+        return self.world.primary
+
+    def end(self) -> None:
+        self.pair.wait_safe()
+        self.world.server.wait_ready(READY_S)
+
+
+class SwitchedOver(PatroniTrouble):
+    """An operator has the other one lead: `patronictl switchover` asks the same of Patroni."""
+
+    def begin(self) -> None:
+        leader = self.pair.wait_safe()
+        other = next(each for each in self.pair.members if each is not leader)
+        wanted = {"leader": leader.name, "candidate": other.name}
+        status, told = leader.ask("/switchover", wanted)
+        self.world.timeline.note("switch-over", to=other.name, told=told)
+        if status != 200:
+            raise RuntimeError(f"Patroni refuses the switch-over: {told}")
+
+
+class LeaderLost(PatroniTrouble):
+    """Signal 9 to the leader's PostgreSQL and its Patroni; the other one takes over by itself."""
+
+    kills = 1
+
+    def begin(self) -> None:
+        self.lost = self.pair.wait_safe()
+        self.lost.kill()
+
+    def end(self) -> None:
+        give_up = time.monotonic() + READY_S
+        while self.pair.leader() is None:
+            if time.monotonic() > give_up:
+                raise RuntimeError("nobody takes over from the leader that was lost")
+            time.sleep(LOOK_S)
+        self.lost.start()  # it follows from now on
+        super().end()
+
+
+BOOK: tuple[type[Disturbance], ...] = (SwitchedOver, SwitchedOver, LeaderLost, SwitchedOver)
