@@ -19,13 +19,14 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from bench.checks import Broken, require
-from bench.neighbours import Neighbour, Yard, named
+from bench.neighbours import Neighbour, named
 from bench.papers import Papers
 from bench.posting import load
 from bench.programs import serving
 from bench.results import Measurement
 from bench.scenario import told
 from bench.service import Figures, Receiver, Service, call
+from bench.yard import Yard
 
 BAR = 1.5  # times its own p99 alone that the healthy one's may be, from request to receiver
 DESTINATIONS = 10

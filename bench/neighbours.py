@@ -5,118 +5,19 @@ A neighbour prepares its work and starts it at `begin`; `end` stops it, so that 
 follow.
 """
 
-import subprocess
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from bench.crowding import Crowd, crowd
-from bench.posting import load
+from bench.crowding import crowd
 from bench.resting import resting
-from bench.service import Module, Service, call
 from bench.transforms import HOSTILE, script
+from bench.yard import ROUND_SPARE_S, TIMEOUT_MS, Yard
 
-ROUND_SPARE_S = 30  # a generator's plan is longer than the round, and is cut off at its end
-TIMEOUT_MS = 10_000  # of attempts that hang; longer ones would still be there in the rounds alone
-NAMES_AT_ONCE = 32  # requests of a workspace that wait for a name
 LIST_FILTERS = (
     "", "?status=FAILED", "?status=RETRYING", "?status=DELIVERED", "?isReplay=true", "?priority=HIGH",
     "?errorCategory=TIMEOUT", "?dlqStatus=IN_DLQ", "?kind=FILE", "?originKind=REPLAY", "?limit=100",
 )  # fmt: skip
-
-
-@dataclass
-class Yard:
-    """The place of a neighbour: its key, the hostile receiver's ports, and its size."""
-
-    service: Service
-    key: str
-    ports: dict[str, int]
-    seconds: int
-    percent: int  # of the numbers below
-    destinations: list[str] = field(default_factory=list)
-    running: list[subprocess.Popen[str]] = field(default_factory=list)
-    crowd: Crowd | None = None
-    ingest_key: str = ""
-    token: str = ""  # of a customer's session
-
-    def of(self, number: int) -> int:
-        """Return a number at this size."""
-        return max(1, number * self.percent // 100)
-
-    def api(self, method: str, path: str, body: object = None) -> Any:
-        """Make a request with the neighbour's key, repeated while its rate limit refuses it."""
-        while True:
-            try:
-                return call(method, self.service.url + path, body, self.key)
-            except RuntimeError as error:
-                if " 429 " not in str(error) and " 503 " not in str(error):
-                    raise
-                time.sleep(1)
-
-    def destination(self, url: str, event_type: str, **delivery: object) -> str:
-        """Make a destination and its rule; return its id."""
-        settings = {"concurrency": 64, "retrySchedule": [], "timeoutMs": TIMEOUT_MS} | delivery
-        body = {"name": "hostile", "url": url, "delivery": settings}
-        made = str(self.api("POST", "/destinations", body)["id"])
-        rule = {"name": "hostile", "destinationId": made, "eventTypes": [event_type]}
-        self.api("POST", "/routing-rules", rule)
-        self.destinations.append(made)
-        return made
-
-    def url(self, path: str, port: str = "port") -> str:
-        """Return an address at the hostile receiver."""
-        scheme = "https" if port in ("tls", "stalling") else "http"
-        return f"{scheme}://127.0.0.1:{self.ports[port]}{path}"
-
-    def post(self, stem: str, rate: int, types: int) -> None:
-        """Post events at a rate, spread over `<stem>.0`, `<stem>.1` and so on."""
-        rate = self.of(rate)
-        self.start(
-            "bench.load",
-            events=rate * (self.seconds + ROUND_SPARE_S),
-            connections=4,
-            rate=rate,
-            types=types,
-            stem=stem,
-        )
-
-    def fill(self, stem: str, types: int, number: int) -> None:
-        """Post so many events now, in batches; some can be refused."""
-        load(
-            self.service,
-            key=self.key,
-            events=number,
-            connections=4,
-            batch=min(100, number),
-            types=types,
-            stem=stem,
-            give_up_s=900,
-        )
-
-    def annoy(self, kind: str, **plan: object) -> None:
-        """Start a nuisance, with the neighbour's key or another `key`."""
-        self.start("bench.nuisance", kind=kind, **plan)
-
-    def start(self, module: str, **plan: object) -> None:
-        """Start a process that works with the neighbour's key."""
-        named = {"url": self.service.url, "key": self.key, **plan}
-        self.running.append(Module.start(module, plan=named))
-
-    def stop(self) -> None:
-        """End all started processes."""
-        for process in self.running:
-            process.terminate()
-        for process in self.running:
-            process.communicate(timeout=30)
-        self.running.clear()
-
-    def switch(self, on: bool) -> None:
-        """Enable or disable its destinations."""
-        for each in self.destinations[:100]:  # of more each has only one delivery
-            self.api("POST", f"/destinations/{each}/{'enable' if on else 'disable'}", {})
 
 
 @dataclass(frozen=True)
@@ -151,14 +52,35 @@ def _handshakes(yard: Yard) -> None:
 
 
 def _names(yard: Yard) -> None:
-    """Make all destinations at once: each waits for a second for what its name leads to."""
+    """Make the destinations of customers by SQL: the API looks each name up for a second."""
+    like = yard.destination(yard.url("/never/like"), "hostile")
+    yard.crowd = crowd(
+        yard.service, like, "http://{}.hangs.test/hook", yard.of(1_000), key=yard.key
+    )
+    _restart(yard)
 
-    def make(number: int) -> None:
-        yard.destination(f"http://{number}.hangs.test/hook", f"hostile.{number}")
 
-    with ThreadPoolExecutor(NAMES_AT_ONCE) as pool:
-        for _ in pool.map(make, range(yard.of(1_000))):
-            pass
+def _named(yard: Yard) -> None:
+    """Post events of one customer after the other."""
+    assert yard.crowd is not None
+    rate = yard.of(200)
+    yard.start(
+        "bench.load",
+        events=rate * (yard.seconds + ROUND_SPARE_S),
+        connections=4,
+        rate=rate,
+        event_type="hostile",
+        lanes=yard.of(1_000),
+        keys=list(yard.crowd.keys),
+        lanes_per_key=yard.crowd.per_environment,
+    )
+
+
+def _restart(yard: Yard) -> None:
+    """Start the server again: it then knows what SQL has made."""
+    yard.service.stop()
+    yard.service.start()
+    resting(yard.service, lambda: True)
 
 
 def _backlog(yard: Yard) -> None:
@@ -212,9 +134,7 @@ def _crowd(yard: Yard) -> None:
     count = yard.of(10_000)
     address = yard.url("/never/{}")
     yard.crowd = crowd(yard.service, like, address, count, key=yard.key, customers=False)
-    yard.service.stop()
-    yard.service.start()
-    resting(yard.service, lambda: True)
+    _restart(yard)
 
 
 def _crowds(yard: Yard) -> None:
@@ -293,7 +213,8 @@ NEIGHBOURS = {
             "names",
             "1,000 names whose servers never answer",
             _names,
-            lambda yard: yard.post("hostile", 200, yard.of(1_000)),
+            _named,
+            switched=False,
         ),
         Neighbour(
             "backlog",

@@ -32,6 +32,7 @@ PROOFS = (
     "tests/process/test_workers.py",  # workers under load, one of them killed
     "tests/service/test_change_steps.py",  # the lines of each step, for the largest thing of each change
     "tests/service/test_examples.py",  # every example of the API reference, by curl
+    "tests/service/test_live_steps.py",  # the lines of each step, beside 50,000 actors
     "tests/service/test_schemathesis.py",  # thousands of requests that Schemathesis makes of the document
     "tests/service/test_steps.py",  # the lines of each step, for the worst input of each route
     "tests/sim/test_mutants.py",  # a simulated history for each planted bug

@@ -1,0 +1,105 @@
+"""The place where a neighbour works: a workspace of its own, a hostile receiver, and its processes."""
+
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.crowding import Crowd
+from bench.posting import load
+from bench.service import Module, Service, call
+
+ROUND_SPARE_S = 30  # a generator's plan is longer than the round, and is cut off at its end
+TIMEOUT_MS = 10_000  # of attempts that hang; longer ones would still be there in the rounds alone
+
+
+@dataclass
+class Yard:
+    """The place of a neighbour: its key, the hostile receiver's ports, and its size."""
+
+    service: Service
+    key: str
+    ports: dict[str, int]
+    seconds: int
+    percent: int  # of the numbers below
+    destinations: list[str] = field(default_factory=list)
+    running: list[subprocess.Popen[str]] = field(default_factory=list)
+    crowd: Crowd | None = None
+    ingest_key: str = ""
+    token: str = ""  # of a customer's session
+
+    def of(self, number: int) -> int:
+        """Return a number at this size."""
+        return max(1, number * self.percent // 100)
+
+    def api(self, method: str, path: str, body: object = None) -> Any:
+        """Make a request with the neighbour's key, repeated while its rate limit refuses it."""
+        while True:
+            try:
+                return call(method, self.service.url + path, body, self.key)
+            except RuntimeError as error:
+                if " 429 " not in str(error) and " 503 " not in str(error):
+                    raise
+                time.sleep(1)
+
+    def destination(self, url: str, event_type: str, **delivery: object) -> str:
+        """Make a destination and its rule; return its id."""
+        settings = {"concurrency": 64, "retrySchedule": [], "timeoutMs": TIMEOUT_MS} | delivery
+        body = {"name": "hostile", "url": url, "delivery": settings}
+        made = str(self.api("POST", "/destinations", body)["id"])
+        rule = {"name": "hostile", "destinationId": made, "eventTypes": [event_type]}
+        self.api("POST", "/routing-rules", rule)
+        self.destinations.append(made)
+        return made
+
+    def url(self, path: str, port: str = "port") -> str:
+        """Return an address at the hostile receiver."""
+        scheme = "https" if port in ("tls", "stalling") else "http"
+        return f"{scheme}://127.0.0.1:{self.ports[port]}{path}"
+
+    def post(self, stem: str, rate: int, types: int) -> None:
+        """Post events at a rate, spread over `<stem>.0`, `<stem>.1` and so on."""
+        rate = self.of(rate)
+        self.start(
+            "bench.load",
+            events=rate * (self.seconds + ROUND_SPARE_S),
+            connections=4,
+            rate=rate,
+            types=types,
+            stem=stem,
+        )
+
+    def fill(self, stem: str, types: int, number: int) -> None:
+        """Post so many events now, in batches; some can be refused."""
+        load(
+            self.service,
+            key=self.key,
+            events=number,
+            connections=4,
+            batch=min(100, number),
+            types=types,
+            stem=stem,
+            give_up_s=900,
+        )
+
+    def annoy(self, kind: str, **plan: object) -> None:
+        """Start a nuisance, with the neighbour's key or another `key`."""
+        self.start("bench.nuisance", kind=kind, **plan)
+
+    def start(self, module: str, **plan: object) -> None:
+        """Start a process that works with the neighbour's key."""
+        named = {"url": self.service.url, "key": self.key, **plan}
+        self.running.append(Module.start(module, plan=named))
+
+    def stop(self) -> None:
+        """End all started processes."""
+        for process in self.running:
+            process.terminate()
+        for process in self.running:
+            process.communicate(timeout=30)
+        self.running.clear()
+
+    def switch(self, on: bool) -> None:
+        """Enable or disable its destinations."""
+        for each in self.destinations[:100]:  # of more each has only one delivery
+            self.api("POST", f"/destinations/{each}/{'enable' if on else 'disable'}", {})

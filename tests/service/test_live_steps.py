@@ -1,0 +1,94 @@
+"""No step of the loop grows with the number of destinations: 50,000 with actors in one environment.
+
+Each walk over all of them would run as many lines in one step, or more, if it did not give way.
+"""
+
+from uuid import UUID
+
+import msgspec
+import trio
+
+from api.metrics.exposition import Exposition
+from api.table import ROUTES
+from engine.actors.actor import DestinationActor
+from engine.actors.lifecycle import ActorState
+from tests.patience import HANGS_S, until
+from tests.service.house import ServiceHouse
+from tests.service.owned import Owner, Shelf, open_owners
+from tests.service.receiver import Receiver
+from tests.service.steps import counted_steps
+from tests.service.test_steps import MOST_LINES
+from tests.service.test_stream import listening
+from tests.service.worst import NOBODY, queries
+
+LIVE = 50_000
+AT_ONCE = 500  # actors that are made between two steps of the loop
+assert MOST_LINES < LIVE
+
+
+async def bring_to_life(house: ServiceHouse, destination: str) -> None:
+    """Make destinations like one, each with an actor that runs."""
+    models, directory = house.server.models, house.server.directory
+    model = models.destinations[destination]
+    for index in range(LIVE):
+        identifier = str(UUID(int=UUID(NOBODY).int + index))
+        copy = msgspec.structs.replace(model, id=identifier)
+        models.put_destination(copy)
+        directory._add(DestinationActor(directory._context, copy, 0, True)).start()
+        if index % AT_ONCE == 0:
+            await trio.lowlevel.checkpoint()
+    running = ActorState.RUNNING
+    await until(lambda: all(each.state is running for each in directory.actors.values()))
+
+
+async def walks(house: ServiceHouse, owner: Owner) -> dict[str, str]:
+    """Do all that looks at every destination; return the steps that ran too many lines."""
+    found: dict[str, str] = {}
+    server = house.server
+    key = owner.api._headers["Authorization"].removeprefix("Bearer ")
+
+    async def stream() -> None:
+        async with listening(house, key, "?topics=health,throughput,deliveries,dlq") as listener:
+            assert listener.status == 200
+            await listener.hears("health")
+
+    async def scrape() -> None:
+        text, _ = await Exposition(server).text("")
+        assert b"angarium_" in text
+
+    async def drain() -> None:
+        assert await server.directory.drain(trio.current_time() + HANGS_S)
+
+    async def passivate() -> None:
+        server.directory._passivate_after_s = -1.0
+        await server.directory.passivate_idle()
+        await until(lambda: not server.directory.actors)
+
+    async def gets() -> None:
+        for route in ROUTES:
+            if route.method == "GET" and "{" not in route.path and route.path != "/stream":
+                answer = await owner.api("GET", route.path + next(queries(route)), check=False)
+                assert answer.status < 500, (route.name, answer.body[:200])
+
+    for walk in (gets, stream, scrape, drain, passivate):
+        done = trio.Event()
+
+        async def work() -> None:
+            await walk()  # noqa: B023  it is over before the next begins
+            done.set()  # noqa: B023
+
+        async with trio.open_nursery() as nursery:
+            with counted_steps() as steps:
+                nursery.start_soon(work)
+                await done.wait()
+        if steps.most > MOST_LINES:
+            found[walk.__name__] = f"{steps.most} lines in {steps.where}"
+    return found
+
+
+async def test_no_step_grows_with_the_number_of_live_destinations(
+    house: ServiceHouse, receiver: Receiver
+) -> None:
+    owner = (await open_owners(house))["nobody"]
+    await bring_to_life(house, await Shelf(house, receiver).kept(owner, "destinations"))
+    assert await walks(house, owner) == {}
