@@ -3,7 +3,6 @@
 import datetime
 from typing import Any
 
-import pytest
 import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -12,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from tests.api.house import HOOK, Caller, House
+from tests.cases import each_case
 
 BASIC = {"kind": "BASIC", "username": "u", "password": "pä$$"}
 BEARER = {"kind": "BEARER", "token": "t0ken"}
@@ -59,7 +59,7 @@ def expired() -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("given", ALL, ids=lambda given: given["kind"])
+@each_case("given", ALL)
 async def test_an_authentication_is_shown_without_its_secret(
     api: Caller, house: House, given: dict[str, Any]
 ) -> None:
@@ -83,7 +83,7 @@ async def test_an_authentication_is_shown_without_its_secret(
     assert removed.json["authentication"] is None
 
 
-@pytest.mark.parametrize("given", ALL, ids=lambda given: given["kind"])
+@each_case("given", ALL)
 async def test_a_secret_does_not_follow_to_another_host(api: Caller, given: dict[str, Any]) -> None:
     made = await make(api, authentication=given)
     path, secret = f"/destinations/{made['id']}", SECRETS[given["kind"]]
@@ -122,7 +122,7 @@ async def test_another_kind_replaces_all_of_an_authentication(api: Caller) -> No
     assert masked.status == 400
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("fields", "path"),
     [
         ({"method": "GET"}, "method"),

@@ -1,10 +1,9 @@
 """The portal at the door: its page, and which sites can frame it."""
 
-import pytest
-
 from api.web import EMBED, Portal, WebFiles
 from engine.model.configuration import Tenant
 from tests.api.house import House
+from tests.cases import each_case
 
 
 def policy_of(portal: Portal, workspace: str, page: str = "") -> str:
@@ -45,7 +44,7 @@ async def test_the_portal_has_its_page_its_assets_and_its_script_for_hosts(house
         assert answer.content_type.startswith("text/javascript")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("method", "path", "status"),
     [
         ("GET", b"/portal/", 404),

@@ -19,6 +19,7 @@ from engine.model.errors import Refusal
 from engine.templates.catalog import Catalog
 from storage.database.bridge import Bridge
 from tests.api.house import CATALOG, HOOK, Caller, House
+from tests.cases import each_case
 
 SLACK = "https://hooks.slack.com/services/T0123/B0123/secretOfAdasChannel"
 ANOTHER = "https://hooks.slack.com/services/T0123/B0123/anotherOfAdasChannel"
@@ -78,7 +79,7 @@ async def test_the_engine_has_the_real_url_and_the_templates_headers(
     assert made["headers"] == {"X-Own": "1", "AUTHORIZATION": "***"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("document", "paths"),
     [
         ({"config": {}}, ["config.webhookUrl"]),
@@ -145,7 +146,7 @@ async def test_a_patch_merges_the_configuration_and_leaves_masked_secrets(
     assert len(house.directory.configured) == known, "what is shown, sent back, changes nothing"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("patch", "path"),
     [
         ({"config": {"webhookUrl": None}}, "config.webhookUrl"),

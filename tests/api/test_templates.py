@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-import pytest
-
 from engine.core.vocabulary import Origin
 from engine.log.delivery_log import EventDetail, EventEntry
 from tests.api.house import CATALOG, HOOK, Caller, House
+from tests.cases import each_case
 
 SLACK = "https://hooks.slack.com/services/T0123/B0123/secretOfAdasChannel"
 KEY = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
@@ -67,7 +66,7 @@ async def test_what_is_not_in_the_catalog_is_a_404(api: Caller) -> None:
         assert (await api("POST", f"{path}/preview", {})).code == "not_found"
 
 
-@pytest.mark.parametrize("template", [each.id for each in CATALOG.all()])
+@each_case("template", [each.id for each in CATALOG.all()])
 async def test_each_template_shows_its_example_without_a_secret(api: Caller, template: str) -> None:
     definition = CATALOG.get(template)
     assert definition is not None
@@ -188,7 +187,7 @@ async def test_who_may_not_see_payloads_may_not_have_them_written_as_messages(
     assert (await ada("POST", path, {"event": EVENT})).status == 200
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("document", "status", "paths"),
     [
         ({"event": {"eventType": "a b", "payload": {}}}, 400, ["event.eventType"]),

@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -161,9 +161,10 @@ class House:
         return Client(stream)
 
     async def ask(self, data: bytes) -> "Response":
-        """One request over a connection of its own."""
+        """One request over a connection of its own. Its answer can come before all of it is sent."""
         client = await self.connect()
-        await client.send(data)
+        with suppress(trio.BrokenResourceError):
+            await client.send(data)
         answer = await client.response()
         await client.stream.aclose()
         return answer

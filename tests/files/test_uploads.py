@@ -12,6 +12,7 @@ from api.multipart import BUFFER_BYTES
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from tests.api.house import Caller, Response
+from tests.cases import each_case
 from tests.files.sending import CONTENT, SHA256, Places, document, form, part, raw
 from tests.patience import HANGS_S
 from tests.service.house import LOOK_EVERY_S, ServiceHouse, destination, post
@@ -171,7 +172,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each_case("name", REFUSED)
 async def test_what_is_wrong_in_json_is_named(house: ServiceHouse, api: Caller, name: str) -> None:
     fields, path = REFUSED[name]
     answer = await document(api, **fields)
@@ -194,7 +195,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("name", FORMS)
+@each_case("name", FORMS)
 async def test_what_is_wrong_in_a_form_is_refused_and_leaves_nothing(
     house: ServiceHouse, api: Caller, name: str
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from storage.database.bridge import Bridge
 from tests.api.house import Caller, Response
+from tests.cases import each_case
 from tests.files_delivery.source import Origin
 from tests.service.house import ServiceHouse, destination, open_service
 from tests.service.receiver import Receiver
@@ -123,7 +124,7 @@ PAGES = [
 ]
 
 
-@pytest.mark.parametrize(("content_type", "content", "name"), PAGES, ids=[p[0] for p in PAGES])
+@each_case(("content_type", "content", "name"), PAGES)
 async def test_no_content_is_ever_a_page_of_ours(
     house: ServiceHouse, api: Caller, content_type: str, content: bytes, name: str
 ) -> None:

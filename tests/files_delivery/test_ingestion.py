@@ -3,11 +3,11 @@
 import base64
 from typing import Any
 
-import pytest
 import trio
 
 from engine.files.attachments import ATTACHMENTS_MOST
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.files.sending import Places
 from tests.files_delivery.source import Origin, whole
 from tests.patience import HANGS_S
@@ -128,7 +128,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("attachment", "path"), BAD)
+@each_case(("attachment", "path"), BAD)
 async def test_what_cannot_become_a_file_is_refused_by_its_place(
     api: Caller, attachment: dict[str, Any], path: str
 ) -> None:

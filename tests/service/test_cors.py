@@ -1,5 +1,6 @@
 """CORS on a whole server, by HTTP/1.1 and by HTTP/2: preflights, answers, refusals, early ends."""
 
+import itertools
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -12,6 +13,7 @@ from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.door.house import Client, Response
 from tests.door.http2_client import Http2Client
 from tests.service.house import ServiceHouse, open_service
@@ -129,7 +131,7 @@ async def pages(house: ServiceHouse, api: Caller, neighbour: Caller) -> Pages:
     return pages
 
 
-@pytest.mark.parametrize("lane", LANES)
+@each_case("lane", LANES)
 async def test_a_preflight_echoes_an_origin_that_any_workspace_lists(
     pages: Pages, lane: Ask
 ) -> None:
@@ -155,7 +157,7 @@ async def test_a_preflight_echoes_an_origin_that_any_workspace_lists(
             }
 
 
-@pytest.mark.parametrize("lane", LANES)
+@each_case("lane", LANES)
 async def test_every_route_has_a_preflight(pages: Pages, lane: Ask) -> None:
     stream = await trio.open_tcp_stream("127.0.0.1", pages.house.door.address[1])
     pages.house.streams.append(stream)
@@ -167,8 +169,7 @@ async def test_every_route_has_a_preflight(pages: Pages, lane: Ask) -> None:
         assert methods <= set(answer.headers["access-control-allow-methods"].split(", ")), path
 
 
-@pytest.mark.parametrize("lane", LANES)
-@pytest.mark.parametrize("origin", FOREIGN)
+@each_case(("lane", "origin"), itertools.product(LANES, FOREIGN))
 async def test_an_origin_that_nobody_lists_is_told_nothing_and_gets_nothing(
     pages: Pages, lane: Ask, origin: str
 ) -> None:
@@ -186,7 +187,7 @@ async def test_an_origin_that_nobody_lists_is_told_nothing_and_gets_nothing(
         assert (answer.status, cors_of(answer)) == (status, {})
 
 
-@pytest.mark.parametrize("lane", LANES)
+@each_case("lane", LANES)
 async def test_a_request_is_refused_where_another_workspace_lists_its_origin(
     pages: Pages, lane: Ask
 ) -> None:
@@ -203,7 +204,7 @@ async def test_a_request_is_refused_where_another_workspace_lists_its_origin(
         assert_readable(answer, foreign)
 
 
-@pytest.mark.parametrize("lane", LANES)
+@each_case("lane", LANES)
 async def test_every_answer_to_a_listed_origin_can_be_read(pages: Pages, lane: Ask) -> None:
     big = b" " * (256 * 1024 + 1)
     large = json.dumps({"eventType": "e", "payload": {"a": "x" * 300_000}}).encode()
@@ -240,7 +241,7 @@ async def test_every_answer_to_a_listed_origin_can_be_read(pages: Pages, lane: A
         assert_readable(answer, PORTAL)
 
 
-@pytest.mark.parametrize("lane", LANES)
+@each_case("lane", LANES)
 async def test_a_request_without_an_origin_is_told_nothing_of_it(pages: Pages, lane: Ask) -> None:
     for method, path in (("GET", "/auth/context"), ("OPTIONS", "/destinations")):
         fields = [("authorization", f"Bearer {pages.token}")]
@@ -252,7 +253,7 @@ async def test_a_request_without_an_origin_is_told_nothing_of_it(pages: Pages, l
     assert (answer.status, cors_of(answer)) == (202, {})
 
 
-@pytest.mark.parametrize("lane", LANES)
+@each_case("lane", LANES)
 async def test_an_options_that_is_no_preflight_says_no_more_than_allow(
     pages: Pages, lane: Ask
 ) -> None:
@@ -261,8 +262,7 @@ async def test_an_options_that_is_no_preflight_says_no_more_than_allow(
     assert_readable(answer, PORTAL)
 
 
-@pytest.mark.parametrize("lane", LANES)
-@pytest.mark.parametrize("scheme", ["http", "https"])
+@each_case(("lane", "scheme"), itertools.product(LANES, ("http", "https")))
 async def test_a_page_of_our_own_address_is_no_foreign_one(
     pages: Pages, lane: Ask, scheme: str
 ) -> None:

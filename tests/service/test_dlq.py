@@ -10,6 +10,7 @@ from engine.control import dlq as commands
 from engine.core.vocabulary import Scope
 from storage.dead_letters import reading as dead_letters
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
 
@@ -252,7 +253,7 @@ async def test_a_request_has_a_bound_says_what_it_left_and_the_next_one_goes_on(
     assert set(sent.values()) == {2}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "path"),
     [
         ({}, None),
@@ -269,13 +270,13 @@ async def test_a_request_has_a_bound_says_what_it_left_and_the_next_one_goes_on(
         ({"unknown": 1}, "unknown"),
     ],
 )
-@pytest.mark.parametrize("verb", ["retry", "discard"])
 async def test_a_selection_that_says_nothing_or_nonsense_is_a_400(
-    api: Caller, verb: str, body: dict[str, Any], path: str | None
+    api: Caller, body: dict[str, Any], path: str | None
 ) -> None:
-    refused = await api("POST", f"/dlq/{verb}", body)
-    assert (refused.status, refused.code) == (400, "invalid_request")
-    assert refused.paths == ([] if path is None else [path])
+    for verb in ("retry", "discard"):
+        refused = await api("POST", f"/dlq/{verb}", body)
+        assert (refused.status, refused.code) == (400, "invalid_request"), verb
+        assert refused.paths == ([] if path is None else [path]), verb
 
 
 async def test_the_audit_log_has_one_entry_for_each_request_that_did_something(

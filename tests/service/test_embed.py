@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from engine.control.sessions import PURPOSE, SessionTokens
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
@@ -11,6 +9,7 @@ from engine.model.read_models import SessionCustomer
 from storage.database.bridge import Bridge
 from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.service.house import ServiceHouse, open_service, post
 from tests.service.receiver import Receiver
 
@@ -109,7 +108,7 @@ async def test_a_token_outlives_a_change_of_the_master_key_but_not_its_loss(
     assert tokens_of(new, old).sign(number, customer, 2_000_000_000_000).encode() != token
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "paths"),
     [
         ({}, ["customerExternalId"]),

@@ -13,6 +13,7 @@ from engine.model.configuration import Tenant
 from engine.model.identity import Identity
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.patience import HANGS_S
 from tests.service.house import LOOK_EVERY_S, ServiceHouse, destination
 from tests.service.receiver import Receiver
@@ -88,7 +89,7 @@ async def test_what_is_made_works_as_it_says(house: ServiceHouse, api: Caller) -
         assert (await caller("POST", "/api-keys", {"name": "k", "scope": "read"})).status == write
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "status", "path"),
     [
         ({"scope": "read"}, 400, "name"),

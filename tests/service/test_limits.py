@@ -10,6 +10,7 @@ from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
 from storage.database.bridge import Bridge
 from tests.api.house import Caller, Response
+from tests.cases import each_case
 from tests.service.house import ServiceHouse, open_service
 
 EVENT = {"eventType": "a.b", "payload": {}}
@@ -22,7 +23,7 @@ def rate(response: Response) -> tuple[int, int, int]:
     return limit, remaining, reset
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("plan", "control", "ingest"),
     [("free", 120, 6_000), ("pro", 1_200, 600_000), ("scale", 12_000, 60_000_000)],
 )

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
 from tests.service.test_replay import all_settled, ended, start
@@ -97,7 +96,7 @@ async def test_each_lane_gets_its_missing_events_in_order(
         assert [each for each in events if each in lane] == lane
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "path"),
     [
         ({"mode": "MISSING", "from": "2026-11-20T12:00:00Z"}, "destinationId"),

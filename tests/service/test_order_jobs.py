@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
 from tests.service.test_orders import LONG, waiting
@@ -24,8 +23,7 @@ async def statuses(api: Caller, target: str) -> list[str]:
     return [item["status"] for item in page.json["items"]]
 
 
-@pytest.mark.parametrize("verb", ["retry", "cancel"])
-@pytest.mark.parametrize(
+@each_case(
     ("change", "path"),
     [
         ({"destinationId": None}, "destinationId"),
@@ -39,11 +37,12 @@ async def statuses(api: Caller, target: str) -> list[str]:
     ],
 )
 async def test_a_selection_that_is_wrong_is_refused(
-    api: Caller, verb: str, change: dict[str, Any], path: str
+    api: Caller, change: dict[str, Any], path: str
 ) -> None:
     nobody = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
-    refused = await api("POST", f"/deliveries/{verb}", {"destinationId": nobody, **change})
-    assert (refused.status, refused.paths) == (400, [path])
+    for verb in ("retry", "cancel"):
+        refused = await api("POST", f"/deliveries/{verb}", {"destinationId": nobody, **change})
+        assert (refused.status, refused.paths) == (400, [path]), verb
 
 
 async def test_a_job_cancels_all_that_wait_and_has_an_end(

@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-import pytest
 import trio
 
 from engine.core.vocabulary import Environment, Scope
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Receiver
 from tests.service.test_orders import waiting
@@ -348,7 +348,7 @@ async def test_what_is_live_goes_while_replays_hold_all_slots_that_they_may(
 # --- who may, and what is refused
 
 
-@pytest.mark.parametrize(
+@each_case(
     "fields",
     [{}, {"eventTypes": ["*"]}, {"to": "2026-01-01T00:00:00Z"}, {"dryRun": True}],
 )

@@ -3,9 +3,8 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.service.house import ServiceHouse, browser_of, destination
 from tests.service.receiver import Receiver
 
@@ -87,7 +86,7 @@ async def test_a_rehearsal_runs_the_script(
     assert receiver.received == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "field"),
     [
         ({"eventType": "no spaces"}, "eventType"),

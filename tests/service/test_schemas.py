@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import pytest
 import trio
 
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse
 
@@ -158,7 +158,7 @@ async def test_of_two_who_activate_at_once_both_are_told_the_truth(
     assert len((await callers[0]("GET", "/schemas?status=DEPRECATED")).json["items"]) == 3
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "path"),
     [
         ({"eventType": "e"}, "schema"),

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from engine.control.audit import Auditor, Principal
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from engine.model.quotas import WorkspaceSettings
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
+from tests.cases import each_case
 from tests.service.house import ServiceHouse, browser_of, open_service
 
 COLORS = {"primary": None, "accent": None, "background": None, "text": None}
@@ -71,7 +70,7 @@ async def test_a_patch_merges_and_null_puts_back(api: Caller) -> None:
     assert set(reset["customerMay"].values()) == {True}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "path"),
     [
         ({"name": "other"}, "name"),

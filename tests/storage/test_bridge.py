@@ -23,6 +23,7 @@ from storage.database.errors import (
 )
 from storage.database.profiles import POOL, UPKEEP, Profile, hot
 from storage.embedded.server import EmbeddedServer
+from tests.cases import each_case
 from tests.patience import HANGS_S
 from tests.postgres import eventually
 
@@ -264,7 +265,7 @@ ERRORS: list[tuple[str, list[Any], type[StoreError]]] = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "arguments", "kind"), ERRORS)
+@each_case(("sql", "arguments", "kind"), ERRORS)
 async def test_errors_are_told_in_the_engines_words(
     bridge: Bridge, sql: str, arguments: list[Any], kind: type[StoreError]
 ) -> None:
