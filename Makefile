@@ -16,7 +16,7 @@ SEEDS ?= 0-999
 JOBS ?= 2
 LOOPBACK := 127.0.0.0/8,::1/128
 # Three workers keep two cores busy, because many tests wait for the programs that they start.
-PYTEST_ARGS ?= -n 3 --dist worksteal
+PYTEST_ARGS ?= -n 3 --dist loadfile
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
 

@@ -16,6 +16,7 @@ import structlog
 
 from storage.database.bridge import Bridge, open_bridge
 from storage.embedded.postmaster import read_postmaster
+from tests.distribution import WHOLE_FILES, scheduler_of
 from tests.made_once import make_once
 from tests.postgres import TestServer
 from tests.proofs import MARK, is_proof
@@ -75,6 +76,12 @@ def _prefer_memory() -> None:
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES:
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None  # it is asked for anew
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "object") -> "object | None":
+    """Give files to workers as `tests.distribution` says, where files are to be given."""
+    return scheduler_of(config, log) if config.getoption("dist") == WHOLE_FILES else None
 
 
 @pytest.hookimpl(optionalhook=True)

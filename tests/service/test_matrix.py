@@ -17,6 +17,7 @@ from api.table import ROUTES
 from engine.model.quotas import Ability
 from storage.database.bridge import Bridge
 from tests.api.house import Response, example_of, hold_to_document
+from tests.patience import HANGS_S
 from tests.service.credentials import Credential, open_credentials
 from tests.service.house import ServiceHouse, open_service
 from tests.service.owned import Owner, Shelf, fails_where_dead, open_owners
@@ -265,7 +266,8 @@ def filters_of(route: Route) -> list[str]:
 @pytest.fixture
 async def matrix(bridge: Bridge, receiver: Receiver) -> Any:
     receiver.answer = fails_where_dead
-    async with open_service(bridge, control_rate_limit=10_000_000) as house:
+    within_s = 4 * HANGS_S  # thousands of requests, which take ten seconds of an idle machine
+    async with open_service(bridge, within_s, control_rate_limit=10_000_000) as house:
         owners = await open_owners(house)
         yield Matrix(house, Shelf(house, receiver), owners)
 
