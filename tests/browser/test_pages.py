@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -64,22 +65,31 @@ WORDY = (  # pages with most of their own words
 DATA = {"Partner API", "HTTP 5xx"}  # names of the town, and words that are the same everywhere
 
 
-@pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize(("size", "locale"), [(WIDE, "en-GB"), (NARROW, "de-DE")])
-def test_a_page_is_reachable_to_everybody(
-    browser: Window, front: Front, town: Town, path: str, size: tuple[int, int], locale: str
-) -> None:
+@pytest.fixture(scope="module", params=[(WIDE, "en-GB"), (NARROW, "de-DE")], ids=["wide", "narrow"])
+def reader(
+    request: pytest.FixtureRequest, browser: Window, front: Front, town: Town
+) -> Iterator[Window]:
+    """A window that has signed in once and goes from page to page. Signing in takes as long as a page."""
+    size, locale = request.param
     with browser.another(front.url, size, locale=locale) as window:
         window.sign_in(town.house.key)
-        window.open(town.filled(path))
-        assert window.overflow() <= 0
-        name = re.sub(r"\W+", "-", path).strip("-") or "overview"
-        assert violations(window) == []
-        window.shoot(f"{name}-{size[0]}-light")
-        window.dress("dark")
-        assert violations_of_colours(window) == []
-        window.shoot(f"{name}-{size[0]}-dark")
-        window.search()
+        yield window
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_reachable_to_everybody(reader: Window, town: Town, path: str) -> None:
+    reader.forget()
+    reader.dress("light")
+    reader.open(town.filled(path))
+    assert reader.overflow() <= 0
+    name = re.sub(r"\W+", "-", path).strip("-") or "overview"
+    width = reader.page.evaluate("innerWidth")
+    assert violations(reader) == []
+    reader.shoot(f"{name}-{width}-light")
+    reader.dress("dark")
+    assert violations_of_colours(reader) == []
+    reader.shoot(f"{name}-{width}-dark")
+    reader.search()
 
 
 def test_longer_texts_of_a_language_hold_and_none_is_left_untranslated(

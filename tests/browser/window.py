@@ -75,6 +75,11 @@ class Window:
         if kind == "error" and "Failed to load resource" not in text:
             self.complaints.append(text)
 
+    def forget(self) -> None:
+        """Begin anew to collect complaints and requests, for the next page of a window that is shared."""
+        self.complaints.clear()
+        self.requests.clear()
+
     def search(self) -> None:
         """Fail where the page complained, or asked another host."""
         assert self.complaints == []
