@@ -14,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+from api.web import KEPT
+
 WEB = Path(__file__).parents[2] / "web"
 ASSETS = "/console/assets/tests"
 POLICY = (
@@ -85,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _file(self, path: Path) -> None:
         if path.resolve().is_relative_to(WEB) and path.is_file():
             kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-            self._give(200, kind, path.read_bytes())
+            self._give(200, kind, path.read_bytes(), KEPT)
         else:
             self._give(404, "text/plain", b"no such file")
 
@@ -142,12 +144,12 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("content-length") or 0)
         return self.rfile.read(length) if length else None
 
-    def _give(self, status: int, kind: str, content: bytes) -> None:
+    def _give(self, status: int, kind: str, content: bytes, cached: str = "no-store") -> None:
         self.send_response_only(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(content)))
         self.send_header("content-security-policy", POLICY)
-        self.send_header("cache-control", "no-store")
+        self.send_header("cache-control", cached)
         self.end_headers()
         self.wfile.write(content)
 
