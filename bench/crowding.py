@@ -76,18 +76,30 @@ def crowd(
     *,
     key: str = "",
     customers: bool = True,
+    workspaces: bool = False,
 ) -> Crowd:
     """Make `count` destinations like one of the server's first environment, or of that which `key` is to,
     with a rule like its rule; `url` has `{}` for their numbers. Each is for a customer; else all of an
-    environment are sent the same. The server knows them when it starts anew."""
+    environment are sent the same. With `workspaces` each has a workspace of its own, and any number of
+    workers has equal shares of them. The server knows them when it starts anew."""
     box = SecretBox(KeyFile(service.folder / KEY_FILE).read())
     with attached(service.folder) as database:
         like = key or service.key
-        return asyncio.run(_crowd(database, like, box, template, url, count, customers))
+        per_environment = 1 if workspaces else MAX_RULES
+        return asyncio.run(
+            _crowd(database, like, box, template, url, count, customers, per_environment)
+        )
 
 
 async def _crowd(
-    database: str, key: str, box: SecretBox, template: str, url: str, count: int, customers: bool
+    database: str,
+    key: str,
+    box: SecretBox,
+    template: str,
+    url: str,
+    count: int,
+    customers: bool,
+    per_environment: int,
 ) -> Crowd:
     connection = await asyncpg.connect(database, ssl="disable", command_timeout=300)
     identity = Identity()
@@ -95,9 +107,11 @@ async def _crowd(
         async with connection.transaction():
             like = await connection.fetchrow(_TEMPLATE, template, digest_of(key.encode()))
             assert like is not None, "the destination to copy is not there"
-            places = await _places(connection, identity, like, math.ceil(count / MAX_RULES))
+            environments = math.ceil(count / per_environment)
+            alone = per_environment == 1
+            places = await _places(connection, identity, like, environments, alone=alone)
             ids = [identity.other() for _ in range(count)]
-            where = [places[number // MAX_RULES].number for number in range(count)]
+            where = [places[number // per_environment].number for number in range(count)]
             names = [f"c{number}" for number in range(count)]
             accounts = [identity.other() for _ in range(count)]
             if customers:
@@ -151,13 +165,18 @@ async def _crowd(
         await connection.execute("VACUUM ANALYZE")
     finally:
         await connection.close()
-    return Crowd([place.key for place in places], MAX_RULES)
+    return Crowd([place.key for place in places], per_environment)
 
 
-async def _places(connection: Any, identity: Identity, like: Any, number: int) -> list[Place]:
-    """Make environments with a key each, three to a workspace, as everywhere."""
-    names = list(Environment)
+async def _places(
+    connection: Any, identity: Identity, like: Any, number: int, *, alone: bool
+) -> list[Place]:
+    """Make environments with a key each, three to a workspace, as everywhere. `alone`: one to a
+    workspace, whose ids end with 0, 1, 2 and so on, which decides on their workers."""
+    names = list(Environment)[:1] if alone else list(Environment)
     workspaces = [identity.other() for _ in range(math.ceil(number / len(names)))]
+    if alone:
+        workspaces = [f"{each[:-2]}{end % 256:02x}" for end, each in enumerate(workspaces)]
     await _copy(
         connection,
         "workspaces",

@@ -1,9 +1,11 @@
 """One kept connection of the generator; it connects again after a loss."""
 
+import itertools
 import select
 import socket
 import ssl
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import httptools
@@ -22,8 +24,9 @@ DOWN_S = 0.01  # between attempts while nobody listens: a server that was killed
 class Connection:
     """A poster of one request at a time, which tells its generator when it can post again."""
 
-    def __init__(self, generator: "Generator", own: int) -> None:
+    def __init__(self, generator: "Generator", own: int, keys: Sequence[int] = ()) -> None:
         self.own = own  # the next number of its own lane
+        self._keys = itertools.cycle(keys)  # the plan's, by their numbers
         self._generator = generator
         self._sock: socket.socket | None = None
         self._out = b""
@@ -43,6 +46,10 @@ class Connection:
             self._flush()
         except OSError as error:
             self._lost(type(error).__name__, sent=False)
+
+    def take_key(self) -> int:
+        """Return the number of the key whose turn it is."""
+        return next(self._keys)
 
     def connect(self) -> None:
         """Connect, and wait until that is done. Raises OSError."""

@@ -7,6 +7,7 @@ that share of a latency is not the server's.
 import math
 import select
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
@@ -63,7 +64,9 @@ class Generator:
     def run(self) -> dict[str, Any]:
         """Post everything; return the results as JSON-ready values."""
         for number in range(self.plan.connections):
-            connection = Connection(self, number * LANE_SPAN + self.plan.first)
+            connection = Connection(
+                self, number * LANE_SPAN + self.plan.first, self._keys_of(number)
+            )
             connecting = time.perf_counter()
             with suppress(OSError):  # the server is not there yet: posting says so
                 connection.connect()
@@ -87,6 +90,11 @@ class Generator:
         if not self.plan.steps:  # it lasts until the last answer
             self._parts[0].cpu_s, self._parts[0].wall_s = cpu, wall
         return self._report(began, wall)
+
+    def _keys_of(self, connection: int) -> Sequence[int]:
+        """Return the numbers of a connection's keys."""
+        count, keys = self.plan.keys_of_connection, len(self.plan.keys)
+        return [(connection * count + turn) % keys for turn in range(count)]
 
     def rest(self, connection: Connection, now: float) -> None:
         """Take a connection that can post again."""
@@ -118,7 +126,11 @@ class Generator:
             first = connection.own
             connection.own += count
         body = self._bodies.body(first, count, intended + self._clock)
-        whose = self._bodies.lane // self.plan.lanes_per_key if self.plan.keys else 0
+        whose = 0
+        if self.plan.keys_of_connection:
+            whose = connection.take_key()
+        elif self.plan.keys:
+            whose = self._bodies.lane // self.plan.lanes_per_key
         request = b"%b%d\r\n\r\n%b" % (self._heads[whose], len(body), body)
         if part.rate:
             part.late_s.append(time.perf_counter() - max(intended, self._idle_since))

@@ -25,6 +25,8 @@ class Plan:
     before its fields, and `{{n}}` in it becomes the event's number.
     `lanes` gives event n the customerExternalId `c<n mod lanes>`; with `zipf` and no types, one by that
     law. With `keys` the first `lanes_per_key` customers are posted with the first of them, and so on.
+    With `keys_of_connection` each connection posts with so many of the keys in turns: connection k begins
+    with key k * `keys_of_connection`, and after the last key comes the first.
     With `own_lanes` every connection has a lane of its own, `c<k>`, and posts its numbers k * LANE_SPAN
     + 0, 1, 2 ... one after another.
     `cacert`: a file of the authorities that an https server's certificate is of; "": the system's.
@@ -49,6 +51,7 @@ class Plan:
     lanes: int = 0
     keys: list[str] = field(default_factory=list)
     lanes_per_key: int = 0
+    keys_of_connection: int = 0
     own_lanes: bool = False
     first: int = 0
     ids: bool = False
@@ -76,7 +79,12 @@ class Plan:
             "zipf spreads over types or lanes: how many are there?",
         )
         _require(not (self.lanes and self.own_lanes), "either lanes or own_lanes")
-        if self.keys:
+        if self.keys_of_connection:
+            _require(
+                bool(self.keys) and not self.lanes,
+                "keys_of_connection is for keys without lanes",
+            )
+        elif self.keys:
             _require(self.batch == 1, "a batch is posted with one key")
             _require(
                 0 < self.lanes <= len(self.keys) * self.lanes_per_key,

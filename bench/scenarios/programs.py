@@ -4,12 +4,13 @@ Each is a function of a fresh service, a receiver and sizes; it returns figures 
 anything was lost, invented or out of order. Sizes are parameters, so that tests run them tiny.
 """
 
-import time
-
+from bench.backlogs import backlog
 from bench.checks import require
 from bench.interleaved import against, features
 from bench.isolation import BAR, Neighbourhood, isolation
 from bench.kills import kills
+from bench.nodes import bars as bars_of_nodes
+from bench.nodes import nodes
 from bench.onlookers import (
     LISTENED_OVER_NONE,
     METERED_OVER_PLAIN,
@@ -58,43 +59,6 @@ def neighbour(
         "besideP50Ms": beside["p50Ms"],
         "besideP99Ms": beside["p99Ms"],
         "p99Ratio": round(beside["p99Ms"] / alone["p99Ms"], 2),
-    }
-
-
-def backlog(service: Service, receiver: Receiver, *, deliveries: int, lanes: int) -> Figures:
-    """Fill a disabled destination's backlog, then enable it: memory bounded, drained in order."""
-    destination = service.destination(
-        receiver.url + "/hook", ["bench.*"], concurrency=16, ordering="KEY"
-    )
-    service.api("POST", f"/destinations/{destination}/disable", {})
-    load(service, events=1000, connections=1, batch=100, lanes=lanes)
-    before = service.rss_mb()
-    sent = load(
-        service,
-        events=deliveries - 1000,
-        first=1000,
-        connections=1,
-        batch=100,
-        lanes=lanes,
-        give_up_s=600,
-    )
-    require(sent["accepted"] == deliveries - 1000, str(sent["answers"]))
-    waiting = service.rss_mb()
-    began = time.monotonic()
-    service.api("POST", f"/destinations/{destination}/enable", {})
-    stats = receiver.wait(deliveries)
-    drained = service.rss_mb()
-    took = time.monotonic() - began
-    require(stats["unique"] == deliveries, f"received {stats['unique']} of {deliveries}")
-    require(stats["duplicates"] == 0, f"{stats['duplicates']} duplicates")
-    out_of_order = receiver.disorder(lanes=lanes)
-    require(out_of_order == 0, f"{out_of_order} out of order")
-    return {
-        "deliveries": deliveries,
-        "rssGrowthWaitingMb": round(waiting - before, 1),
-        "rssGrowthDrainingMb": round(drained - before, 1),
-        "drainedPerSecond": round(deliveries / took, 1),
-        "outOfOrder": 0,
     }
 
 
@@ -348,6 +312,47 @@ PROGRAMS: dict[str, Scenario] = {
                 "stepCpuMs": {"atMost": STEP_S * 1000},
             },
             minutes=5.0,
+        ),
+        program(
+            "nodes",
+            "two and four workers over one process, in turns; and a request to the wrong worker",
+            nodes,
+            {
+                "workspaces": 32,
+                "events": 20_000,
+                "connections": 64,
+                "batches": 50_000,
+                "batch_connections": 8,
+                "hot": 20_000,
+                "rounds": 4,
+                "warm": 1,
+                "rate": 200,
+                "seconds": 20,
+            },
+            {
+                "workspaces": 4,
+                "events": 80,
+                "connections": 4,
+                "batches": 400,
+                "batch_connections": 4,
+                "hot": 40,
+                "rounds": 1,
+                "warm": 0,
+                "rate": 20,
+                "seconds": 1,
+            },
+            better={
+                "twoOverOne": "less",
+                "fourOverOne": "less",
+                "twoOverOneBatches": "less",
+                "fourOverOneBatches": "less",
+                "fourOverOneHot": "more",
+                "twoOverOnePerSecond": "more",
+                "relayedP50Ms": "less",
+                "relayedP99Ms": "less",
+            },
+            bars=bars_of_nodes(),
+            minutes=6.0,
         ),
         Scenario(
             "routing",

@@ -110,6 +110,7 @@ def test_the_events_of_steps_follow_of_them() -> None:
         ({"steps": [[1, 0]], "events": 0}, "above 0"),
         ({"keys": ["a"], "lanes": 3, "lanes_per_key": 2}, "lanes_per_key"),
         ({"keys": ["a"], "lanes": 1, "lanes_per_key": 1, "batch": 2}, "one key"),
+        ({"keys_of_connection": 1}, "keys without lanes"),
     ],
 )
 def test_a_plan_that_makes_no_sense_says_why(fields: dict[str, Any], why: str) -> None:

@@ -178,6 +178,14 @@ def test_a_customer_is_posted_with_the_key_of_its_environment() -> None:
     assert [head.count(b"Bearer two") for head in server.heads] == [0, 0, 1, 1]
 
 
+def test_a_connection_posts_with_its_keys_in_turns() -> None:
+    with fake() as server:
+        keys = {"keys": ["one", "two", "three"], "keys_of_connection": 2}
+        Generator(plan(server, events=3, connections=1, **keys)).run()
+    assert [head.count(b"Bearer one") for head in server.heads] == [1, 0, 1]
+    assert [head.count(b"Bearer two") for head in server.heads] == [0, 1, 0]
+
+
 @pytest.mark.parametrize("size", [1, 7, 100, 10_000])
 def test_the_server_that_does_nothing_counts_requests_however_they_come(size: int) -> None:
     request = (
