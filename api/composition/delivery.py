@@ -109,6 +109,7 @@ class DeliveryParts(Foundation):
             feed=self.feed,
             announcer=self.announcer,
             measures=self.measures,
+            workers=self.part.of,
         )
         forgettable = Wake()
         backlog = self.backlog = PostgresBacklog(

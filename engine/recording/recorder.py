@@ -40,6 +40,9 @@ RETRY_S = 0.1  # between two tries while the database is away
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
+# Each of several workers has its part of the outcomes. They gather longer, at most so many times, so that
+# groups are as large as those of one process, and so is what a crash of all workers repeats.
+LINGER_TIMES = 4
 # Backlog rows, and snapshots, in one commit. Ten thousand destinations that become idle together have as
 # many of each, and the outcomes of the next group wait for them.
 ROWS_AT_ONCE = 500
@@ -90,12 +93,14 @@ class Recorder:
         feed: Feed | None = None,
         announcer: Announcing | None = None,
         measures: Measured | None = None,
+        workers: int = 1,
     ) -> None:
         """`relieved` is called once `outcomes` holds fewer workspaces. `measures`: where outcomes are
-        counted for monitoring, if they are."""
+        counted for monitoring, if they are. `workers`: how many share the database's outcomes."""
         self._store = store
         # A group that is full gathers for nothing.
         self._enough = min(LINGER_OUTCOMES, outcomes.group)
+        self._linger_s = LINGER_S * min(workers, LINGER_TIMES)
         self._now = now
         self._latest_ms = 0
         self._waiting = outcomes
@@ -221,7 +226,7 @@ class Recorder:
         rows = max(len(self._marks), len(self._snapshots))
         if len(self._waiting) >= self._enough or rows >= ROWS_AT_ONCE:
             return
-        most_s = LINGER_AWAITED_S if self._awaited else LINGER_S
+        most_s = LINGER_AWAITED_S if self._awaited else self._linger_s
         with trio.move_on_after(most_s) as self._gathering:
             await self._urgent.wait()
 

@@ -32,6 +32,7 @@ from engine.recording.recorder import (
     LINGER_AWAITED_S,
     LINGER_OUTCOMES,
     LINGER_S,
+    LINGER_TIMES,
     RETRY_S,
     ROWS_AT_ONCE,
     Recorder,
@@ -142,6 +143,23 @@ async def test_outcomes_gather_until_they_are_many_or_somebody_may_wait_for_one(
         await trio.sleep(1)
     assert owner.at == [pytest.approx(began + gathered_s)]
     assert len(owner.durable) == len(first) + len(second)
+
+
+@pytest.mark.parametrize(("workers", "times"), [(1, 1), (2, 2), (100, LINGER_TIMES)])
+async def test_outcomes_of_several_workers_gather_longer(
+    store: FakeSettleStore, autojump_clock: MockClock, workers: int, times: int
+) -> None:
+    owner = Clocked()
+    began = trio.current_time()
+    async with running(store, workers=workers) as recorder:
+        recorder.put([SUCCESS], owner)
+        await trio.sleep(1)
+        recorder.put([FAILURE], owner)
+        await trio.sleep(1)
+    assert owner.at == [
+        pytest.approx(began + times * LINGER_S),
+        pytest.approx(began + 1 + LINGER_AWAITED_S),
+    ]
 
 
 async def test_what_came_while_a_group_was_written_gathers_by_its_own_need(
