@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.checks import require, whole
-from bench.intervals import ratios
+from bench.intervals import paired, ratios
 from bench.limits import verdict
 from bench.results import Measurement
 from bench.service import Figures, Receiver, Service
@@ -65,16 +65,26 @@ def cost(service: Service, receiver: Receiver, **plan: object) -> Cost:
     return Cost(done.cpu_s / accepted * 1e6 / floor, void)
 
 
-def in_turns(rounds: int, first: Callable[[], Cost], second: Callable[[], Cost]) -> Measurement:
-    """Measure both once a round, in changing order, after one round of warming up."""
+def in_turns(
+    rounds: int,
+    first: Callable[[], Cost],
+    second: Callable[[], Cost],
+    *,
+    most: int = 0,
+    wide: float = 0.0,
+) -> Measurement:
+    """Measure both once a round, in changing order, after one round of warming up. While the interval of
+    the ratio is wider than `wide`, rounds follow, up to `most` in all."""
     sides = (first, second)
     for side in sides:
         side()
     found: tuple[list[Cost], list[Cost]] = ([], [])
-    for number in range(rounds):
-        for place in (1, 0) if number % 2 else (0, 1):
+    ones: list[float] = []
+    others: list[float] = []
+    while len(ones) < rounds or (len(ones) < most and _wide(ones, others) > wide):
+        for place in (1, 0) if len(ones) % 2 else (0, 1):
             found[place].append(sides[place]())
-    ones, others = ([each.times_floor for each in costs] for costs in found)
+        ones, others = ([each.times_floor for each in costs] for costs in found)
     measurement = Measurement(
         {
             "firstTimesFloor": round(statistics.median(ones), 2),
@@ -85,6 +95,12 @@ def in_turns(rounds: int, first: Callable[[], Cost], second: Callable[[], Cost])
     if void := next((each.void for each in (*found[0], *found[1]) if each.void), ""):
         measurement.verdict, measurement.reason = "void", void
     return measurement
+
+
+def _wide(ones: list[float], others: list[float]) -> float:
+    """Return how wide the interval of the ratio is."""
+    interval = paired(ones, others)
+    return interval.high - interval.low
 
 
 def features(

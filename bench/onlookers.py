@@ -28,10 +28,11 @@ PLACE_S = 30.0  # a stream that was closed has its place until the server has to
 
 
 class Listeners:
-    """Clients of `GET /stream` that read all messages, in a thread."""
+    """Clients of `GET /stream` that read all messages of some topics, by default of all, in a thread."""
 
-    def __init__(self, service: Service, count: int) -> None:
+    def __init__(self, service: Service, count: int, topics: str = "") -> None:
         self._service = service
+        self._query = f"?topics={topics}" if topics else ""
         self._count = count
         self._ended = threading.Event()
         self._heard: dict[socket.socket, int] = {}
@@ -40,7 +41,7 @@ class Listeners:
     def __enter__(self) -> Self:
         where = urlsplit(self._service.url)
         head = (
-            f"GET {where.path}/stream HTTP/1.1\r\nhost: {where.netloc}\r\n"
+            f"GET {where.path}/stream{self._query} HTTP/1.1\r\nhost: {where.netloc}\r\n"
             f"authorization: Bearer {self._service.key}\r\n\r\n"
         )
         give_up = time.monotonic() + PLACE_S

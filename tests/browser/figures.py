@@ -1,11 +1,11 @@
 """The figures of the console, with many deliveries in the tables.
 
-python -m tests.browser.figures                        # some four minutes; prints a table
+python -m tests.browser.figures                        # some seven minutes; prints a table
 python -m tests.browser.figures --deliveries 20000     # a quick look
+python -m tests.browser.figures --load-alone           # the main path with ten pages open, in five minutes
 """
 
 import argparse
-import http.client
 import os
 import shutil
 import statistics
@@ -13,14 +13,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.checks import require
 from bench.filling import Filled, fill
-from bench.interleaved import cost, in_turns
+from bench.interleaved import Cost, cost, in_turns
+from bench.onlookers import Listeners
 from bench.service import Receiver as BenchReceiver
 from bench.service import Service
 from tests.browser import first_view
@@ -35,7 +36,9 @@ ROUNDS = 5  # of each interaction, of which there are six
 ENDS = 20  # deliveries whose end is looked for
 SLIDES = 5
 WATCHED_S = 20  # of an idle server, with a page and without
-EVENTS, RATE, PAGES, TURNS = 20_000, 5_000, 10, 5  # of the main path
+EVENTS, RATE, PAGES = 20_000, 5_000, 10  # of the main path
+TURNS, MOST_TURNS = 5, 18  # a turn takes some 14 s
+WIDE = 0.03  # the interval of the ratio, where more turns would not change the verdict
 TOPICS = "throughput,health,dlq"  # what an overview follows
 # `shown(selector, text)` resolves with the instant when a frame was drawn in which each element of the
 # selector has the text. `expect(selector, text)` does so from the next input on, with the ms since then.
@@ -183,42 +186,22 @@ def idle(window: Window, house: House, watched_s: float) -> Figure:
     return Figure("server's CPU for one open overview", max(0.0, used() - alone), "%", 1)
 
 
-@contextmanager
-def streams(service: Service) -> Iterator[None]:
-    """Hold what so many open overviews hold of the server."""
-    stop = threading.Event()
-
-    def follow() -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
-        fields = {"authorization": f"Bearer {service.key}", "x-environment": "DEVELOPMENT"}
-        connection.request("GET", f"/stream?topics={TOPICS}", headers=fields)
-        answer = connection.getresponse()
-        while not stop.is_set() and answer.read1(65536):
-            pass
-        connection.close()
-
-    threads = [threading.Thread(target=follow) for _ in range(PAGES)]
-    for each in threads:
-        each.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for each in threads:
-            each.join()
-
-
 def main_path() -> Figure:
-    """Compare events of a main path that ten pages watch with those that nobody watches."""
+    """Compare events of a main path that ten pages watch with those that nobody watches, in at most five
+    minutes of a quiet machine."""
     with Service() as service, BenchReceiver() as receiver:
         service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
         plan: dict[str, Any] = {"events": EVENTS, "connections": 16, "rate": RATE}
 
-        def watched() -> Any:
-            with streams(service):
-                return cost(service, receiver, **plan)
+        def watched() -> Cost:
+            with Listeners(service, PAGES, TOPICS) as pages:
+                found = cost(service, receiver, **plan)
+                require(pages.least_heard > 0, "a page received nothing")
+                return found
 
-        found = in_turns(TURNS, lambda: cost(service, receiver, **plan), watched)
+        found = in_turns(
+            TURNS, lambda: cost(service, receiver, **plan), watched, most=MOST_TURNS, wide=WIDE
+        )
         print(f"main path: {found.figures} {found.verdict} {found.reason}", file=sys.stderr)
         return Figure("main path, ten pages over none", float(found.figures["ratio"]), "", 1.03)
 
@@ -261,8 +244,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--deliveries", type=int, default=DELIVERIES, help="in the tables")
     parser.add_argument("--without-load", action="store_true", help="leave the main path out")
+    parser.add_argument("--load-alone", action="store_true", help="measure the main path alone")
     given = parser.parse_args()
-    figures = measured(given.deliveries)
+    figures = [] if given.load_alone else measured(given.deliveries)
     if not given.without_load:
         figures.append(main_path())
     print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
