@@ -2,7 +2,7 @@
 
 python -m tests.browser.figures                        # some seven minutes; prints a table
 python -m tests.browser.figures --deliveries 20000     # a quick look
-python -m tests.browser.figures --load-alone           # the main path with ten pages open, in five minutes
+python -m tests.browser.figures --load-alone           # the main path with ten pages open
 """
 
 import argparse
