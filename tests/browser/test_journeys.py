@@ -317,6 +317,17 @@ def test_events_that_a_destination_lacks_are_replayed(window: Window, town: Town
     town.receiver.wait_count("/lacking", 3)
 
 
+def test_a_destination_leads_to_its_changes(window: Window, town: Town) -> None:
+    made = town.destination("Renamed", "/renamed", ["renamed.*"])
+    town.house.api("PATCH", f"/destinations/{made}", {"name": "Renamed twice"})
+    page = window.open(f"/destinations/{made}")
+    page.get_by_role("link", name="Who changed it?").click()
+    page.get_by_role("heading", name="Audit log", level=1).wait_for()
+    entries = page.locator(".entry")
+    expect(entries).to_have_count(2)
+    expect(entries.first).to_contain_text("Destination update")
+
+
 def test_a_destination_gets_a_password_that_is_not_shown_again(window: Window, town: Town) -> None:
     made = town.destination("Guarded", "/guarded", ["guarded.*"])
     page = window.open(f"/destinations/{made}/settings")

@@ -177,7 +177,7 @@ def test_permissions_of_one_customer_are_set_in_the_console_and_hold_in_its_port
         page = window.open("/customers/bob")
         expect(page.get_by_label("Retry deliveries")).to_have_value("")
         page.get_by_label("Send samples").select_option("Not allowed")
-        page.get_by_label("Archive them").select_option("Allowed")
+        page.get_by_label("Archive destinations").select_option("Allowed")
         page.get_by_role("button", name="Save the permissions").press("Enter")
         page.get_by_text("Saved.").wait_for()
         assert violations(window) == []

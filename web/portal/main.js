@@ -1,8 +1,8 @@
 /** The entry of the portal: its bar, the page of the address, and what is said when the session ends. */
-import { h, html, render, useState } from "../vendor/preact.js";
+import { h, html, render, useEffect, useRef, useState } from "../vendor/preact.js";
 import { t } from "../shared/i18n.js";
 import { lazily } from "../shared/resource.js";
-import { address, inner, Outlet, page, start } from "../shared/router.js";
+import { address, inner, Outlet, page, reveal, start } from "../shared/router.js";
 import { at, begin, context, customer, host, refusal, renew, state, workspace } from "./session.js";
 
 const Failure = lazily(() => import("../shared/ui/failure.js").then((found) => found.Failure));
@@ -24,6 +24,8 @@ function Bar() {
   const brand = context.value?.branding ?? {};
   const name = brand.name ?? context.value?.workspaceName;
   const here = inner();
+  const bar = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => reveal(bar.current), [here]);
   const tabs = /** @type {[string, string, boolean][]} */ ([
     ["/endpoints", t("Endpoints"), here === "/" || here.startsWith("/endpoints")],
     ["/deliveries", t("Deliveries"), here.startsWith("/deliveries")],
@@ -32,7 +34,7 @@ function Bar() {
   ]);
   return html`<header class="bar">
     ${!host && html`<span class="brand">${brand.logoUrl ? html`<img src=${brand.logoUrl} alt=${name} referrerpolicy="no-referrer" />` : name}</span>`}
-    <nav class="tabs" aria-label=${t("Pages")}>${tabs.map(([path, title, now]) => html`<a key=${path} href=${at(path)} aria-current=${now ? "page" : null}>${title}</a>`)}</nav>
+    <nav class="tabs" aria-label=${t("Pages")} ref=${bar}>${tabs.map(([path, title, now]) => html`<a key=${path} href=${at(path)} aria-current=${now ? "page" : null}>${title}</a>`)}</nav>
     <span class="tail row wrap">
       ${!host && html`<span class="quiet cut" title=${t("Customer")}>${context.value?.customerExternalId}</span>`}
       ${brand.supportUrl && html`<a href=${brand.supportUrl} target="_blank" rel="noopener">${t("Help")}</a>`}

@@ -3,6 +3,9 @@ import { h, html, useCallback, useEffect, useLayoutEffect, useRef, useState } fr
 import { ApiError, renewals } from "./api.js";
 import { t } from "./i18n.js";
 
+/** Do work once the frame is drawn that shows what is on the page by now. @param {() => void} work */
+const afterFrame = (work) => requestAnimationFrame(() => setTimeout(work));
+
 /**
  * Return a component whose module is loaded when it is first shown; until then it shows nothing.
  * @template {(props: any) => any} C @param {() => Promise<C>} load
@@ -16,12 +19,16 @@ export function lazily(load, effect = useEffect) {
     const [, drawn] = useState(0);
     effect(() => {
       if (found) return;
-      load()
-        .catch(() => /** @type {any} */ (Unloaded))
-        .then((component) => {
-          found = component;
-          drawn(1);
-        });
+      const begin = () =>
+        load()
+          .catch(() => /** @type {any} */ (Unloaded))
+          .then((component) => {
+            found = component;
+            drawn(1);
+          });
+      // Effects do not wait for a frame that is late.
+      if (effect === useEffect) afterFrame(begin);
+      else begin();
     }, []);
     return found && h(found, props);
   };

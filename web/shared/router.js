@@ -83,6 +83,13 @@ export function go(to, row) {
   scrollTo(0, 0);
 }
 
+/** Scroll a bar of links until that of the present page is in view, where they have not room side by side. @param {HTMLElement | null} bar */
+export function reveal(bar) {
+  const tab = bar?.querySelector("[aria-current]");
+  const hidden = tab && bar ? tab.getBoundingClientRect().right - bar.getBoundingClientRect().right : 0;
+  if (bar && hidden > 0) bar.scrollLeft += hidden;
+}
+
 /** Change parameters of the address; what is empty is left out. @param {Record<string, string | null | undefined>} changes */
 export function setQuery(changes) {
   const url = new URL(location.href);

@@ -30,8 +30,6 @@ const PLACES = {
   replay_job: "/replays/",
   delivery: "/deliveries/",
   routing_rule: "/rules?open=",
-  transform_script: "",
-  customer: "/customers/",
 };
 
 /** @param {unknown} value */

@@ -35,12 +35,13 @@ export function Page({ externalId }) {
   return html`${h(
     Head,
     { title: customer.name ?? externalId, up },
-    html`<a class="button" href=${at(`/events?customerExternalId=${encodeURIComponent(externalId)}`)}>${t("Its events")}</a>
-      <a class="button" href=${at(`/deliveries?customerExternalId=${encodeURIComponent(externalId)}`)}>${t("Its deliveries")}</a>
+    html`<a class="button" href=${at(`/events?customerExternalId=${encodeURIComponent(externalId)}`)}>${t("Events")}</a>
+      <a class="button" href=${at(`/deliveries?customerExternalId=${encodeURIComponent(externalId)}`)}>${t("Deliveries")}</a>
       ${writes.value && html`<a class="button" href=${at(`/replays?new=1&customerAccountId=${customer.customerAccountId}&customer=${encodeURIComponent(externalId)}`)}>${t("Send again")}</a>`}`,
-    writes.value && h(Button, { act: portal }, t("Open its portal")),
+    writes.value && h(Button, { act: portal }, t("Open the portal")),
   )}
-    <p class="row wrap quiet"><span class="wide-text">${externalId}</span>${h(Ident, { id: customer.customerAccountId })}</p>
+    <p class="row wrap quiet"><span class="wide-text">${externalId}</span>${h(Ident, { id: customer.customerAccountId })}
+      <a href=${at(`/audit?objectId=${customer.customerAccountId}`)}>${t("Who changed it?")}</a></p>
     <div class="two"><section class="panel"><header><h2>${t("Destinations of its own")}</h2></header>
       ${h(Table, { label: t("Destinations"), columns: columns().filter((each) => each.on || each.title === t("Success")), list, id: (row) => row.destination.id, href: (row) => at(`/destinations/${row.destination.id}`), skeleton: 6, empty: h(Empty, { title: t("None is tied to this customer.") }, html`<p class="quiet">${t("Its events still reach the destinations that are tied to nobody.")}</p>`) })}
       ${h(More, { list })}</section>

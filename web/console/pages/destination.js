@@ -45,7 +45,8 @@ export function Page({ id, tab = "live" }) {
     <p class="row wrap quiet">${destination.status !== "ACTIVE" && h(State, { name: destination.status })}
       <span class="mono wide-text">${destination.url}</span>
       ${destination.customerExternalId && html`<a href=${at(`/customers/${encodeURIComponent(destination.customerExternalId)}`)}>${destination.customerExternalId}</a>`}
-      ${h(Ident, { id })}</p>
+      ${h(Ident, { id })}
+      <a href=${at(`/audit?objectId=${id}`)}>${t("Who changed it?")}</a></p>
     ${h(Tabs, { label: t("Views of the destination"), now: tab, tabs })}
     ${VIEWS[tab] ? h(VIEWS[tab], { destination, changed }) : html`<p>${t("There is no such page.")}</p>`}`;
 }

@@ -35,6 +35,7 @@ const columns = (correlated = false) => [
     title: t("Deliveries"),
     number: true,
     on: "side",
+    named: true,
     width: "7rem",
     cell: (row) =>
       row.deliveries

@@ -53,7 +53,14 @@ const columns = () => [
     cell: (row) => html`<span title=${row.destination.name}>${row.destination.name}</span>`,
   },
   { title: t("State"), on: "side", width: "7rem", cell: (row) => h(State, { name: row.health.state }) },
-  { title: t("Waiting"), number: true, on: "end", width: "5rem", cell: (row) => number(row.health.queue.pending) },
+  {
+    title: t("Waiting"),
+    number: true,
+    on: "end",
+    named: true,
+    width: "5rem",
+    cell: (row) => number(row.health.queue.pending),
+  },
   {
     title: t("24 hours"),
     width: "9rem",

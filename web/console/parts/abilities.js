@@ -5,8 +5,8 @@ import { t } from "../../shared/i18n.js";
 export const abilities = () => ({
   createDestinations: t("Create destinations"),
   editDestinations: t("Edit destinations"),
-  switchDestinations: t("Switch them on and off"),
-  archiveDestinations: t("Archive them"),
+  switchDestinations: t("Switch destinations on and off"),
+  archiveDestinations: t("Archive destinations"),
   testDestinations: t("Send samples"),
   editHeaders: t("Edit headers"),
   editDeliveryOptions: t("Tune the delivery"),

@@ -49,7 +49,7 @@ export default {
   "Any": "Alle",
   "Archive": "Archivieren",
   "Archive it": "Archivieren",
-  "Archive them": "Archivieren",
+  "Archive destinations": "Ziele archivieren",
   "Archive {name}?": "{name} archivieren?",
   "As it came": "Wie empfangen",
   "Ask every rule": "Alle Regeln fragen",
@@ -375,7 +375,7 @@ export default {
   "Only then one request is made, for the body that was sent.":
     "Nur dann geht eine Anfrage hinaus, nach dem gesendeten Rumpf.",
   "Open it": "Öffnen",
-  "Open its portal": "Sein Portal öffnen",
+  "Open the portal": "Portal öffnen",
   "Open the row": "Die Zeile öffnen",
   "Open this page from your account: it needs a session.":
     "Öffnen Sie diese Seite aus Ihrem Konto: Sie braucht eine Sitzung.",
@@ -567,6 +567,7 @@ export default {
   "Something went wrong.": "Etwas ist schiefgegangen.",
   "Source": "Quelle",
   "Standard": "Standard",
+  "Start": "Starten",
   "Start {n}": "{n} starten",
   "State": "Zustand",
   "Strict: one at a time": "Streng: eine nach der anderen",
@@ -581,7 +582,7 @@ export default {
     "Etwa order.* invoice.paid; * heißt jeder Typ. Eine Regel wird angelegt.",
   "Switch off": "Abschalten",
   "Switch on": "Einschalten",
-  "Switch them on and off": "Ein- und ausschalten",
+  "Switch destinations on and off": "Ziele ein- und ausschalten",
   "Switched off": "Abgeschaltet",
   "System theme": "Wie das System",
   "TEST": "Test",
@@ -806,4 +807,12 @@ export default {
   "Dead letter, or discarded": "Unzustellbar oder verworfen",
   "Watch it": "Ansehen",
   "See its deliveries": "Zu den Zustellungen",
+  "The destination is switched off.": "Das Ziel ist abgeschaltet.",
+  "Another delivery of its lane goes first.": "Eine andere Zustellung ihrer Spur geht vor.",
+  "The schedule sets the next attempt.": "Der Zeitplan bestimmt den nächsten Versuch.",
+  "The circuit is open; one delivery probes next.":
+    "Der Schutzschalter ist offen; eine Zustellung probiert es als nächste.",
+  "The destination's rate limit is used up.": "Die Ratengrenze des Ziels ist ausgeschöpft.",
+  "All places of the destination are in use.": "Alle Plätze des Ziels sind belegt.",
+  "Who changed it?": "Wer hat es geändert?",
 };

@@ -41,6 +41,7 @@ export const columns = () => [
     title: t("Waiting"),
     number: true,
     on: "end",
+    named: true,
     width: "5.5rem",
     sort: "pending",
     cell: ({ health }) => number(health.queue.pending),

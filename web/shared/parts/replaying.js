@@ -124,7 +124,7 @@ export function Replaying({ close, destinationId = query().destinationId }) {
     ${count !== null && html`<p class="notice tone-info" role="status"><strong>${tn("{n} delivery would be sent again.", "{n} deliveries would be sent again.", count)}</strong></p>`}
     ${error && h(Failure, { error })}
     <div class="row"><button type="button" class=${count ? "button" : "button primary"} disabled=${busy} onClick=${look}>${busy && count === null ? t("Counting…") : t("Count first")}</button>
-      <button type="button" class="button primary" disabled=${busy || !count} onClick=${start}>${t("Start {n}", { n: count === null ? "" : number(count) })}</button></div>
+      <button type="button" class="button primary" disabled=${busy || !count} onClick=${start}>${count === null ? t("Start") : t("Start {n}", { n: number(count) })}</button></div>
   </form>`,
   );
 }

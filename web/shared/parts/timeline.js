@@ -3,23 +3,24 @@ import { h, html, useState } from "../../vendor/preact.js";
 import { duration, words } from "../format.js";
 import { t } from "../i18n.js";
 import { lazily } from "../resource.js";
+import { plotWidth } from "../ui/chart.js";
 import { Moment, now, Until } from "../ui/moment.js";
 import { Payload } from "../ui/payload.js";
 import { State } from "../ui/state.js";
 
 const LastSuccess = lazily(() => import("./last-success.js").then((found) => found.LastSuccess));
-const WIDTH = 720;
 
 /** A line of time from the delivery's beginning to its next attempt. @param {{delivery: any}} props */
 function Scale({ delivery }) {
+  const width = plotWidth();
   const begin = new Date(delivery.createdAt).getTime();
   const waits = ["PENDING", "RETRYING"].includes(delivery.status) && delivery.nextAttemptAt;
   const ends = delivery.attempts.map((/** @type {any} */ each) => new Date(each.startedAt).getTime() + each.durationMs);
   const end = Math.max(begin + 1, ...ends, ...(waits ? [new Date(delivery.nextAttemptAt).getTime()] : []));
-  const x = (/** @type {number} */ at) => 6 + ((at - begin) / (end - begin)) * (WIDTH - 12);
+  const x = (/** @type {number} */ at) => 6 + ((at - begin) / (end - begin)) * (width - 12);
   const present = Math.min(now.value, end);
-  return html`<svg class="scale" viewBox=${`0 0 ${WIDTH} 40`} role="img" aria-label=${t("{n} attempts within {time}", { n: delivery.attempts.length, time: duration(end - begin) })}>
-    <path d=${`M6 16H${WIDTH - 6}`} stroke="var(--line)" stroke-width="2" />
+  return html`<svg class="scale" viewBox=${`0 0 ${width} 40`} role="img" aria-label=${t("{n} attempts within {time}", { n: delivery.attempts.length, time: duration(end - begin) })}>
+    <path d=${`M6 16H${width - 6}`} stroke="var(--line)" stroke-width="2" />
     ${waits && html`<path d=${`M6 16H${x(present)}`} stroke="var(--info)" stroke-width="2" /><circle cx=${x(end)} cy="16" r="5" fill="var(--surface)" stroke="var(--info)" stroke-width="1.5" stroke-dasharray="2 2" />`}
     ${delivery.attempts.map((/** @type {any} */ each) => {
       const at = new Date(each.startedAt).getTime();
@@ -30,7 +31,7 @@ function Scale({ delivery }) {
         ${each.success ? html`<circle cx=${place} cy="16" r="5" fill=${colour} />` : html`<path d=${`M${place - 4} 12l8 8m0-8l-8 8`} stroke=${colour} stroke-width="2" />`}
         <title>${t("Attempt {n}", { n: each.number })}</title></g>`;
     })}
-    <text x="6" y="37">0</text><text x=${WIDTH - 6} y="37" text-anchor="end">${duration(end - begin)}</text>
+    <text x="6" y="37">0</text><text x=${width - 6} y="37" text-anchor="end">${duration(end - begin)}</text>
   </svg>`;
 }
 

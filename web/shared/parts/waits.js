@@ -1,12 +1,25 @@
 /** Why a delivery waits: every gate that it has not passed, with its end. */
 import { h, html, useEffect } from "../../vendor/preact.js";
 import { words } from "../format.js";
-import { t, tn } from "../i18n.js";
+import { locale, t, tn } from "../i18n.js";
 import { useResource } from "../resource.js";
 import { Failure } from "../ui/failure.js";
 import { Ident } from "../ui/ident.js";
 import { Until } from "../ui/moment.js";
 import { api, at } from "../api.js";
+
+/** What a gate waits for, in languages that the API does not speak. @param {number | null} position @returns {Record<string, string>} */
+const told = (position) => ({
+  DISABLED: t("The destination is switched off."),
+  LANE: t("Another delivery of its lane goes first."),
+  SCHEDULE: t("The schedule sets the next attempt."),
+  RETRY_AFTER: t("Its receiver asked to wait"),
+  CIRCUIT: t("The circuit is open; one delivery probes next."),
+  RATE: t("The destination's rate limit is used up."),
+  CONCURRENCY: t("All places of the destination are in use."),
+  QUEUE: tn("{n} goes before it", "{n} go before it", position ?? 0),
+  STORE: t("The database is away"),
+});
 
 /** @param {{id: string, destinationId: string, seen: string}} props `seen`: changes when the delivery did */
 export function Waits({ id, destinationId, seen }) {
@@ -20,7 +33,7 @@ export function Waits({ id, destinationId, seen }) {
     ${waits.map(
       (/** @type {any} */ wait) => html`<li key=${wait.gate}>
       <div class="row wrap"><strong>${words(wait.gate)}</strong>${wait.until && html`<span class="tag tone-info">${t("for another")} ${h(Until, { until: wait.until })}</span>`}</div>
-      ${wait.detail && html`<p class="quiet">${wait.detail}</p>`}
+      ${wait.detail && html`<p class="quiet">${locale.value === "en" ? wait.detail : (told(position)[wait.gate] ?? wait.detail)}</p>`}
       ${wait.gate === "CIRCUIT" && html`<p><a href=${at(`/destinations/${destinationId}`)}>${t("See why its deliveries fail")}</a></p>`}
       ${wait.blockedBy && html`<p>${t("Behind")} ${h(Ident, { id: wait.blockedBy, href: at(`/deliveries/${wait.blockedBy}`) })}</p>`}
     </li>`,

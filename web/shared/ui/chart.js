@@ -3,7 +3,8 @@ import { html } from "../../vendor/preact.js";
 import { clock, compact, day } from "../format.js";
 import { t } from "../i18n.js";
 
-const WIDTH = 720;
+/** Return the width that a plot is drawn for. Its texts keep their size there, also on a telephone. */
+export const plotWidth = () => (matchMedia("(max-width: 48rem)").matches ? 360 : 720);
 const LEFT = 44;
 
 /** Return a round number that is at least n. @param {number} n */
@@ -20,10 +21,11 @@ const seen = ({ tone, values }) => tone !== "bad" || values.some(Boolean);
  *   height?: number, seconds?: boolean, days?: boolean}} props `tone`: a token such as `good`; `days`: tell dates, not times
  */
 export function Chart({ times, series, unit, height = 160, seconds = true, days = false }) {
+  const width = plotWidth();
   const most = above(Math.max(1, ...series.flatMap((each) => each.values.map((value) => value ?? 0))));
   const when = (/** @type {string} */ at) => (days ? day(at) : clock(at, seconds));
   const bottom = height - 22;
-  const x = (/** @type {number} */ index) => LEFT + (index / Math.max(1, times.length - 1)) * (WIDTH - LEFT - 4);
+  const x = (/** @type {number} */ index) => LEFT + (index / Math.max(1, times.length - 1)) * (width - LEFT - 4);
   const y = (/** @type {number} */ value) => bottom - (value / most) * (bottom - 10);
   const path = (/** @type {(number | null)[]} */ values) =>
     values
@@ -35,10 +37,10 @@ export function Chart({ times, series, unit, height = 160, seconds = true, days 
       .join("");
   const ticks = times.length > 1 ? [0, Math.floor((times.length - 1) / 2), times.length - 1] : [];
   return html`<figure class="chart">
-    <svg viewBox=${`0 0 ${WIDTH} ${height}`} aria-hidden="true">
+    <svg viewBox=${`0 0 ${width} ${height}`} aria-hidden="true">
       ${[0, 0.5, 1].map(
         (share) => html`<g>
-        <path d=${`M${LEFT} ${y(most * share)}H${WIDTH}`} stroke="var(--line)" vector-effect="non-scaling-stroke" />
+        <path d=${`M${LEFT} ${y(most * share)}H${width}`} stroke="var(--line)" vector-effect="non-scaling-stroke" />
         <text x=${LEFT - 8} y=${y(most * share) + 4} text-anchor="end">${compact(most * share)}</text>
       </g>`,
       )}

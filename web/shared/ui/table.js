@@ -10,8 +10,8 @@ const Failure = lazily(() => import("./failure.js").then((found) => found.Failur
 /**
  * @template Row
  * @typedef {{title: string, cell: (row: Row) => any, on?: "main" | "side" | "sub" | "end", number?: boolean, width?: string,
- *   sort?: string}} Column `on`: the cell's place on narrow screens; without it the cell is not shown there. `sort`: the order
- *   that a click on the title asks for
+ *   sort?: string, named?: boolean}} Column `on`: the cell's place on narrow screens; without it the cell is not shown there.
+ *   `sort`: the order that a click on the title asks for. `named`: narrow screens show the title beside the value
  */
 
 /**
@@ -94,7 +94,10 @@ function Row({ name, row, columns, href, pick, picked }) {
   return html`<tr>
     ${pick && html`<td class="pick"><input type="checkbox" checked=${picked} onChange=${() => pick(name)} aria-label=${t("Pick {id}", { id: name })} /></td>`}
     ${columns.map(
-      (each, index) => html`<td class=${`${each.number ? "number" : ""} ${each.on ? `on-${each.on}` : ""}`}>
+      (
+        each,
+        index,
+      ) => html`<td class=${`${each.number ? "number" : ""} ${each.on ? `on-${each.on}` : ""}`} data-title=${each.named ? each.title : null}>
       ${index === 0 && href ? html`<a class="opener" data-row=${name} href=${href}>${each.cell(row)}</a>` : each.cell(row)}
     </td>`,
     )}
