@@ -10,6 +10,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.browser.assets import Front
 from tests.browser.town import MARKUP, Town
 from tests.browser.window import Window
+from tests.process.house import until
 from tests.process.receiver import Answer, always
 
 LIST = re.compile(r"^http://[^/]+/deliveries\?")  # the API's, not the page of that name
@@ -164,6 +165,26 @@ def test_a_busy_server_is_waited_for_and_asked_again(window: Window) -> None:
     expect(page.get_by_text("an-id")).to_be_visible()
     page.locator("tbody tr").first.wait_for()
     expect(page.get_by_text("Too many requests.")).to_have_count(0)
+
+
+def test_without_a_place_for_a_stream_the_page_is_loaded_anew_every_five_seconds(
+    window: Window, town: Town
+) -> None:
+    made = town.destination("Polled", "/polled", ["polled.*"])
+    page = window.page
+    page.clock.install()
+    refusal = {"code": "rate_limited", "message": "all places of the stream are taken"}
+    page.route("**/stream?**", lambda route: route.fulfill(status=429, json=refusal))
+    page.goto(f"{window.url}/console/dev/deliveries?destinationId={made}")
+    expect(page.locator(".live")).to_contain_text(re.compile(r"As of \d\d:\d\d:\d\d"))
+    page.get_by_text("No delivery matches.").wait_for()
+    town.house.post("1", kind="polled.one")
+    until(lambda: town.house.deliveries(made, status="DELIVERED"), "it is delivered")
+    page.clock.fast_forward("00:05")
+    page.locator("tbody tr", has_text="polled.one").wait_for()
+    page.unroute("**/stream?**")
+    page.clock.fast_forward("00:05")
+    expect(page.locator(".live")).to_have_text("Live")
 
 
 def test_a_flood_is_counted_and_moves_nothing(window: Window, town: Town) -> None:

@@ -1,23 +1,28 @@
 /** The live stream, by fetch: it needs the Bearer token, and a page of another site can not open it. */
 import { computed, signal, useEffect, useRef } from "../vendor/preact.js";
-import { queryOf, renewals } from "./api.js";
+import { ApiError, queryOf, renewals } from "./api.js";
 
 /** True while the reader holds the page still. */
 export const paused = signal(false);
-/** @type {import("../vendor/preact.js").Signal<"off" | "open" | "lost">} */
+/** @type {import("../vendor/preact.js").Signal<"off" | "open" | "lost" | "polled">} */
 const connection = signal("off");
 const hidden = signal(document.hidden);
 document.addEventListener("visibilitychange", () => {
   hidden.value = document.hidden;
 });
 
-/** How the page is fed: "live", "paused", "stale" (the connection is lost) or "still" (it follows nothing). */
+/** When a page without a stream was loaded last, in ms. */
+export const polledAt = signal(0);
+
+/** How the page is fed: "live", "paused", "stale" (the connection is lost), "polled" (the service gives it no stream, as
+ * where all places are taken: then it loads anew) or "still" (it follows nothing). */
 export const feed = computed(() =>
-  paused.value ? "paused" : { off: "still", open: "live", lost: "stale" }[connection.value],
+  paused.value ? "paused" : { off: "still", open: "live", lost: "stale", polled: "polled" }[connection.value],
 );
 
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15000;
+const POLLED_MS = 5000;
 
 /**
  * Read server-sent events until the stream ends.
@@ -61,13 +66,21 @@ export function useStream(api, topics, query, handlers, again) {
     const open = async () => {
       try {
         const answer = await api.open("GET", "/stream", { query: { topics, ...query }, signal: abort.signal });
+        const gap = opened.current++ > 0 || connection.value === "polled";
         connection.value = "open";
         wait = FIRST_WAIT_MS;
-        if (opened.current++) current.current.again?.();
+        if (gap) current.current.again?.();
         await readEvents(/** @type {any} */ (answer.body), (topic, data) => current.current.handlers[topic]?.(data));
       } catch (error) {
         if (abort.signal.aborted) return;
         if (/** @type {any} */ (error).status === 401) return;
+        if (error instanceof ApiError && error.status) {
+          if (connection.value === "polled") current.current.again?.();
+          connection.value = "polled";
+          polledAt.value = Date.now();
+          timer = window.setTimeout(open, Math.max(POLLED_MS, (error.retryAfterS ?? 0) * 1000));
+          return;
+        }
       }
       if (abort.signal.aborted) return;
       connection.value = "lost";

@@ -815,4 +815,5 @@ export default {
   "The destination's rate limit is used up.": "Die Ratengrenze des Ziels ist ausgeschöpft.",
   "All places of the destination are in use.": "Alle Plätze des Ziels sind belegt.",
   "Who changed it?": "Wer hat es geändert?",
+  "As of {time}": "Stand {time}",
 };

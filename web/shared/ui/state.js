@@ -1,6 +1,6 @@
 /** How a thing does: its state as a shape, a colour and a word, and its last hours as a row of bars. */
 import { h, html } from "../../vendor/preact.js";
-import { words } from "../format.js";
+import { clock, words } from "../format.js";
 import { t } from "../i18n.js";
 
 const SHAPES = {
@@ -25,6 +25,7 @@ const STATES = {
   RETRYING: ["wedge", "warn"],
   HALF_OPEN: ["wedge", "warn"],
   stale: ["wedge", "warn"],
+  polled: ["half", "info"],
   FAILING: ["cross", "bad"],
   FAILED: ["cross", "bad"],
   OPEN: ["cross", "bad"],
@@ -43,11 +44,17 @@ export function State({ name, word }) {
   </span>`;
 }
 
-/** How the page is fed, for its head. @param {{feed: string, at?: number | null}} props */
-export function FeedState({ feed }) {
-  const word =
-    { live: t("Live"), paused: t("Paused"), stale: t("Connection lost"), still: t("Connecting") }[feed] ?? feed;
-  return h(State, { name: feed, word });
+/** How the page is fed, for its head. @param {{feed: string, at?: number}} props `at`: when a page without a stream was loaded */
+export function FeedState({ feed, at }) {
+  /** @type {Record<string, string>} */
+  const told = {
+    live: t("Live"),
+    paused: t("Paused"),
+    stale: t("Connection lost"),
+    polled: t("As of {time}", { time: clock(at ?? Date.now()) }),
+    still: t("Connecting"),
+  };
+  return h(State, { name: feed, word: told[feed] ?? feed });
 }
 
 /** Small bars: successes and, stacked on them, failures. @param {{points: {good: number, bad: number}[], label: string}} props */
