@@ -128,7 +128,7 @@ def _servers(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="angarium-bench-"))
             )
             # with the owner: PostgreSQL's files are not root's
-            subprocess.run(["cp", "-a", f"{service.folder}/.", str(folder)], check=True)
+            subprocess.run(["/bin/cp", "-a", f"{service.folder}/.", str(folder)], check=True)
             other = Service(folder, settings={"ANGARIUM_WORKERS": str(workers)})
             other.key, other.floor_requests = service.key, service.floor_requests
             servers[workers] = other

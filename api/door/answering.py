@@ -33,7 +33,8 @@ LINGERING = "lingering"  # answered and half-closed; until the client closes, fo
 NOTHING = memoryview(b"")
 # Requests in a row that belong to one other worker, before a kept connection goes there. The first
 # request of a connection takes it there at once. A hand-over costs about as much CPU as one relayed
-# request (some 0.4 ms, measured). So no mix of workspaces on a connection costs more than twice the least.
+# request (some 0.4 ms, measured). So no mix of workspaces on a connection costs more than twice the
+# least.
 STRAYS = 2
 
 
