@@ -11,6 +11,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from api.budget import STREAM_BYTES, BodyBudget
+from api.door.limits import LIMITS
 from tests.door.house import QUICK, House, running
 from tests.door.http2_client import Http2Client
 from tests.door.streams import FILE, LARGEST, Warehouse, digest
@@ -20,9 +21,10 @@ WINDOW = 65_535
 
 @asynccontextmanager
 async def open_warehouse(
+    room: int = 1 << 20,
     **options: Any,
 ) -> AsyncIterator[tuple[House, Warehouse, Http2Client]]:
-    bodies = BodyBudget(1 << 20, 1 << 20)
+    bodies = BodyBudget(room, room)
     warehouse = Warehouse(bodies)
     house = House(app=warehouse.app, bodies=bodies, **options)
     async with running(house):
@@ -77,6 +79,20 @@ async def test_a_body_that_is_not_read_closes_its_own_window_and_no_other() -> N
         warehouse.go_on.set()
         await client.send_body(first, FILE[sent:])
         assert (await client.response(first)).body == digest(FILE)
+
+
+async def test_an_upload_has_a_window_for_10_mb_a_second_over_a_way_of_100_ms() -> None:
+    window = LIMITS.http2_upload_bytes
+    assert window / 0.1 >= 10_000_000
+    async with open_warehouse(room=1 << 26) as (_, warehouse, client):
+        warehouse.go_on = trio.Event()  # nothing is read: the client hears nothing of what it sends
+        number = await client.open("POST", "/upload", [], end=False)
+        while client.h2.local_flow_control_window(number) < window:
+            await client.pump()
+        await client.send_body(number, FILE[:window], end=False)
+        warehouse.go_on.set()
+        await client.send_body(number, FILE[window:])
+        assert (await client.response(number)).body == digest(FILE)
 
 
 async def test_an_answer_before_the_body_has_come() -> None:
