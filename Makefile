@@ -15,8 +15,6 @@ DATA ?= data
 SEEDS ?= 0-999
 JOBS ?= 2
 LOOPBACK := 127.0.0.0/8,::1/128
-# Three workers keep two cores busy, because many tests wait for the programs that they start.
-PYTEST_ARGS ?= -n 3 --dist loadfile
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
 
@@ -83,6 +81,11 @@ docs-serve: $(VENV)/.dev  ## show the documentation site on 127.0.0.1:8000, and 
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --dev-addr 127.0.0.1:8000
 
 # --- development
+
+# Three workers keep two cores busy, because many tests wait for the programs that they start. Tests of a file
+# share servers, see tests/distribution.py; a proof's file is long and shares little.
+test: PYTEST_ARGS ?= -n 3 --dist loadfile
+prove: PYTEST_ARGS ?= -n 3 --dist worksteal
 
 test: $(VENV)/.dev  ## run all tests except the long proofs (PYTEST_ARGS="-k word" selects some)
 	@$(BIN)/python -m pytest -m "not prove" $(PYTEST_ARGS)

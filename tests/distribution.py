@@ -18,8 +18,6 @@ LONG = (
     "tests/process/test_stops.py",
     "tests/cli/test_commands.py",
     "tests/service/test_master_key.py",
-    "tests/service/test_matrix.py",
-    "tests/upgrade/test_rolling.py",
     "tests/process/",
     "tests/service/",
     "tests/storage/test_replay_crashes.py",

@@ -33,6 +33,7 @@ PROOFS = (
     "tests/service/test_change_steps.py",  # the lines of each step, for the largest thing of each change
     "tests/service/test_examples.py",  # every example of the API reference, by curl
     "tests/service/test_live_steps.py",  # the lines of each step, beside 50,000 actors
+    "tests/service/test_matrix.py",  # every route by every kind of credential
     "tests/service/test_schemathesis.py",  # thousands of requests that Schemathesis makes of the document
     "tests/service/test_steps.py",  # the lines of each step, for the worst input of each route
     "tests/sim/test_mutants.py",  # a simulated history for each planted bug
@@ -40,6 +41,7 @@ PROOFS = (
     "tests/storage/test_plans_million.py",  # plans of every list over a million rows
     "tests/transforms/test_hostile.py",  # a thousand hostile scripts
     "tests/upgrade/test_rolling_nodes.py",  # one release gives way to the next under load
+    "tests/upgrade/test_rolling.py",  # the release before gives over to this one under load
 )
 MARK = "prove"
 
