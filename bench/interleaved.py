@@ -18,6 +18,7 @@ from bench.service import Figures, Receiver, Service
 from bench.work import work
 
 BASE = "ANGARIUM_BENCH_BASE"
+NEW_OVER_OLD = 1.03  # CPU an event with features that nobody uses, over the tree without them
 FILTER = 'event.payload.order.total > 100 && event.payload.order.currency == "EUR"'
 SCHEMA = {
     "type": "object",

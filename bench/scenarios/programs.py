@@ -6,7 +6,7 @@ anything was lost, invented or out of order. Sizes are parameters, so that tests
 
 from bench.backlogs import backlog
 from bench.checks import require
-from bench.interleaved import against, features
+from bench.interleaved import NEW_OVER_OLD, against, features
 from bench.isolation import BAR, Neighbourhood, isolation
 from bench.kills import kills
 from bench.nodes import bars as bars_of_nodes
@@ -265,6 +265,7 @@ PROGRAMS: dict[str, Scenario] = {
             {"events": 30_000, "connections": 64, "batch": 1, "rounds": 6},
             {"events": 200, "connections": 8, "batch": 1, "rounds": 1},
             better={"ratio": "less"},
+            bars={"ratio": {"atMost": NEW_OVER_OLD}},
             minutes=2.5,
         ),
         program(

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from structlog.testing import capture_logs
 
 from engine.control import rules as control
 from engine.core.vocabulary import Priority
@@ -146,7 +147,11 @@ async def test_an_environment_has_a_limited_number_of_rules(
     destination = (await make_destination(api))["id"]
     made = [await make(api, destinationId=destination) for _ in range(2)]
     body = {"name": "r", "destinationId": destination, "eventTypes": ["a"]}
-    assert (await api("POST", "/routing-rules", body)).code == "plan_limit"
+    with capture_logs() as lines:
+        assert (await api("POST", "/routing-rules", body)).code == "plan_limit"
+    (line,) = [each for each in lines if each["event"] == "plan.limit_reached"]
+    workspace = (await api("GET", "/auth/context")).json["workspaceId"]
+    assert (line["log_level"], line["workspace"]) == ("warning", workspace)
     await make(staging)
     await api("DELETE", f"/routing-rules/{made[0]['id']}")
     assert (await api("POST", "/routing-rules", body)).status == 201

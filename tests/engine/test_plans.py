@@ -46,6 +46,15 @@ def test_the_built_in_plans_are_those_of_the_contract() -> None:
         "pro": (1_200, 600_000, 10),
         "scale": (12_000, 60_000_000, 1_000),
     }
+    assert {name: plan.rules for name, plan in BUILT_IN.items()} == {
+        "free": 200,
+        "pro": 20_000,
+        "scale": 1_000_000,
+    }
+    for plan in BUILT_IN.values():
+        quotas = (plan.customer_destinations, plan.customer_rules, plan.customer_transforms)
+        assert quotas == (20, 100, 20)
+        assert plan.customer_per_minute >= 120
 
 
 def test_a_file_changes_what_it_names_and_adds_others(path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from engine.files.depot import Depot
 from engine.files.ports import BlobsAwayError
@@ -153,10 +154,12 @@ async def test_a_disk_that_is_full_takes_nothing_and_keeps_nothing(
     spool = DiskSpool(disk.folder / "incoming", 1 << 60)  # more than any disk has free
     await spool.open()
     depot = Depot(spool, disk.blobs, disk.store)
-    with pytest.raises(Refusal) as refused:
+    with capture_logs() as lines, pytest.raises(Refusal) as refused:
         async with depot.keep(1, content(Life(100)), 1_000_000):
             pass
     assert (refused.value.code, refused.value.retry_after_s) == ("overloaded", 5)
+    (line,) = [each for each in lines if each["event"] == "spool.refused"]
+    assert (line["log_level"], line["folder"]) == ("warning", str(disk.folder / "incoming"))
     await spool.close()
     assert await disk.left() == (0, 0, 0)
 

@@ -10,6 +10,7 @@ import trio.testing
 from structlog.testing import capture_logs
 
 from storage.database import bridge as bridge_module
+from storage.database import profiles
 from storage.database.bridge import Bridge, open_bridge
 from storage.database.connection import Connection
 from storage.database.errors import (
@@ -327,6 +328,22 @@ async def test_a_refused_connection_says_so(database_url: str, spoil: Callable[[
     async with open_bridge(spoil(database_url)) as bridge:
         with pytest.raises(AccessDeniedError):
             await bridge.pool.fetch("SELECT 1")
+
+
+@pytest.mark.parametrize(("profile", "lines"), [(POOL, 1), (UPKEEP, 0)], ids=["control", "upkeep"])
+async def test_a_slow_statement_is_logged_unless_it_can_take_any_time(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, profile: Profile, lines: int
+) -> None:
+    async with open_bridge(database_url) as bridge:
+        pool = bridge.make_pool(profile, 1)
+        await pool.fetch("SELECT 1")
+        monkeypatch.setattr(profiles, "SLOW_S", 0.0)
+        with capture_logs() as logs:
+            await pool.fetch("SELECT 1")
+    told = [line for line in logs if line["event"] == "database.slow"]
+    assert [(line["purpose"], line["log_level"]) for line in told] == [
+        (profile.purpose, "warning")
+    ] * lines
 
 
 async def test_a_server_that_is_not_there_is_away() -> None:
