@@ -172,12 +172,14 @@ def test_every_event_has_an_outcome_whatever_is_answered(wrong: httpx.Response) 
 
 def test_events_are_sent_when_a_program_ends_without_closing_its_producer() -> None:
     program = """
+import atexit
+atexit.register(lambda: print(good.result(0).id, bad.error.code))  # after the producer has ended
 import angarium
 from tests.client.test_producer import Service
 service = Service()
 producer = angarium.Producer(service.client(), linger_s=60.0)
-producer.send("bad", {})
-producer.send("good", {})
+bad = producer.send("bad", {})
+good = producer.send("good", {})
 """
     ended = subprocess.run(
         [sys.executable, "-c", program],
@@ -187,6 +189,7 @@ producer.send("good", {})
         check=False,
     )
     assert "1 events were not accepted" in ended.stderr
+    assert ended.stdout == "id-good invalid_request\n"
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])

@@ -20,6 +20,7 @@ from tests.service.receiver import Receiver
 from tests.service.terminal import Terminal, open_terminal
 
 QUICK = ("--interval", "0.1")
+SOON = ("--interval", "0.5")  # the shortest of a list
 
 
 @pytest.fixture
@@ -95,6 +96,19 @@ async def test_a_watch_prints_rates_until_ctrl_c(shell: Terminal, tmp_path: Path
     async with following(shell, tmp_path, "throughput", "--watch", *QUICK) as program:
         lines = await printed(program, lambda lines: len(lines) >= 2)
         assert lines[0]["environment"] == "DEVELOPMENT"
+        assert await interrupted(program) == 130
+        assert "Traceback" not in program.printed
+
+
+async def test_a_watched_list_of_destinations_is_printed_again_until_ctrl_c(
+    shell: Terminal, api: Caller, receiver: Receiver, tmp_path: Path
+) -> None:
+    made = await destination(api, receiver.url(), ["a.*"])
+    async with following(shell, tmp_path, "destinations", "list", "--watch", *SOON) as program:
+        await printed(program, lambda lines: len(lines) >= 2)
+        await api("POST", f"/destinations/{made}/disable")
+        lines = await printed(program, lambda lines: lines[-1]["state"] == "DISABLED")
+        assert {line["id"] for line in lines} == {made}
         assert await interrupted(program) == 130
         assert "Traceback" not in program.printed
 
