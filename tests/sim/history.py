@@ -11,6 +11,7 @@ from engine.core.vocabulary import DeliveryStatus, DestinationStatus
 from engine.ports import OwnershipLostError
 from engine.replay.job import UNFINISHED
 from tests.sim.callers import Callers
+from tests.sim.endpoints import Endpoints
 from tests.sim.faults import Faults
 from tests.sim.keeper import Keeper
 from tests.sim.links import Links, unread
@@ -65,6 +66,7 @@ class _History:
         world.database.tables.on_configured = world.configured
         world.database.tables.on_ruled = world.ruled
         world.network = Network(world)
+        world.endpoints = Endpoints(world)
         self._faults = Faults(world)
         self._keeper = Keeper(world, self._faults)
         self._callers = Callers(world)

@@ -37,7 +37,7 @@ class Flight:
     """One request on its way, and its answer back."""
 
     __slots__ = ("_began", "_done", "_network", "_number", "_process", "_request", "_started_at",
-                 "_target", "_timeout_s", "arrived", "ended", "lost")  # fmt: skip
+                 "_target", "_timeout_s", "_token", "_waited_s", "arrived", "ended", "lost")  # fmt: skip
 
     def __init__(
         self,
@@ -46,12 +46,15 @@ class Flight:
         transmission: Transmission,
         request: bytes,
         done: Callable[[Outcome], None],
+        waited_s: float,
     ) -> None:
         self._network = network
         self._process = process
         self._target = transmission.destination
         self._timeout_s = transmission.destination.timeout_ms / 1000
         self._request = request
+        self._token = dict(transmission.headers).get(b"authorization", b"").decode()
+        self._waited_s = waited_s
         self._done = done
         self._began = process.clock.instant()
         self._started_at = process.clock.at(self._began)
@@ -83,6 +86,8 @@ class Flight:
             hashlib.sha256(body).hexdigest()[:16],
             int(fields["angarium-attempt"]),
             network.genuine(self._target.id, fields, body),
+            self._token,
+            self._waited_s,
         )
         reception = network.receivers.receive(self._target, fields["angarium-delivery-id"])
         wait_s = reception.after_s + network.way_s()
@@ -159,9 +164,13 @@ class Network:
         return self._chance.random() * LONGEST_WAY_S
 
     def send(
-        self, process: "Process", transmission: Transmission, done: Callable[[Outcome], None]
+        self,
+        process: "Process",
+        transmission: Transmission,
+        done: Callable[[Outcome], None],
+        waited_s: float,
     ) -> None:
-        """Have an attempt made by a process."""
+        """Have an attempt made by a process, which has waited for its token."""
         if process.dead:
             return
         destination, event = transmission.destination, transmission.delivery.event
@@ -171,7 +180,7 @@ class Network:
             head = self._heads[place] = WebhookHead(destination)
         body = transmission.body or event.body or outbound_body(event)
         request = head.request(transmission.delivery, transmission.number, body, process.wall())
-        flight = Flight(self, process, transmission, request, done)
+        flight = Flight(self, process, transmission, request, done, waited_s)
         self.flights[flight] = process
         self.world.later(self.way_s(), flight.arrive)
         process.faults.count("send", process)

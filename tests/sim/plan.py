@@ -9,6 +9,8 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tests.sim.endpoints import with_tokens
+from tests.sim.patience import with_patience
 from tests.sim.trace import Item
 
 # What can go wrong, and how many of a hundred histories have it: each has a few, so that rare ones meet.
@@ -112,6 +114,8 @@ class NewDestination(Struct, frozen=True):
     own: bool = False  # gets the service's own events too
     priority: str = "STANDARD"  # of its first rule
     adapts: bool = False  # its concurrency is "auto"
+    endpoint: str | None = None  # the kind of its token endpoint
+    disable_after_s: int | None = None
 
 
 class Post(Struct, frozen=True):
@@ -205,7 +209,8 @@ def draw(seed: int) -> Plan:
             )
             for each in destinations
         )
-    return Plan(
+    destinations = with_tokens(stream(seed, "tokens"), destinations)
+    plan = Plan(
         seed=seed,
         faults=faults,
         span_s=span_s,
@@ -220,6 +225,7 @@ def draw(seed: int) -> Plan:
         dense=dense,
         busy=busy,
     )
+    return with_patience(stream(seed, "patience"), plan, Strike)
 
 
 def _some(chance: Random, shares: dict[str, int]) -> frozenset[str]:

@@ -54,6 +54,7 @@ from engine.settings import Settings
 from engine.submission.key_lookup import KeyLookup
 from engine.templates.catalog import Catalog, read_catalog
 from tests.sim.door import Door
+from tests.sim.endpoints import Outbound
 from tests.sim.faults import Faults
 from tests.sim.line import Line
 from tests.sim.news import News
@@ -123,6 +124,7 @@ class Process:
             self.number, Line(world, self, self.faults), self.part
         )
         self.timers = StallingTimers(self, world.report)
+        self.outbound = Outbound(self)
         self.router = Router(self.models, judging=JudgingTime(_never, _never))
         self.own_events = OwnEvents(self.router, self.identity, now)
         announcer = None
@@ -380,6 +382,7 @@ class Process:
             await self.own_events.wait_empty()
         self.intake.close()
         self.cut = True
+        self.outbound.stop()
         self.world.network.died(self)
         with trio.move_on_at(deadline + FLUSH_S):
             await self.recorder.wait_empty()
@@ -469,7 +472,7 @@ class Process:
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
         """Begin an attempt: `engine.ports.Sender`."""
-        self.world.network.send(self, transmission, done)
+        self.outbound.begin(transmission, done)
 
     def forget(self, destination: str) -> None:
         """Take note that an actor leaves: nothing is prepared here."""

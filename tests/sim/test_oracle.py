@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sim import told
+from tests.sim import told, told_waits
 from tests.sim.oracle import promises, violations
 from tests.sim.oracle.promises import PROMISES
 from tests.sim.telling import Telling
@@ -61,6 +61,12 @@ FINE: dict[str, Callable[[], Telling]] = {
     "stopped after a quarantine": lambda: told.quarantined(3),
     "sent again after a quarantine": lambda: told.quarantined(3, again=True),
     "a row of who is disabled": told.row_of_who_is_disabled,
+    "a token that is good": lambda: told_waits.with_tokens("Bearer a", "Bearer a", after_s=20),
+    "a token that was renewed": lambda: told_waits.fetched(20),
+    "a fetch after one that failed": lambda: told_waits.fetched(1.2, token=""),
+    "disabled while it waited for a token": lambda: told_waits.sent_to_who_was_disabled(43.5),
+    "disabled after its patience": lambda: told_waits.failing(told_waits.PATIENCE_S + 3),
+    "failing without a bound": lambda: told_waits.failing(None, None),
 }
 BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("accepted is durable", told.lost),
@@ -126,6 +132,16 @@ BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("stopped in order", lambda: told.stopped(recorded=False)),
     ("stopped in order", lambda: told.stopped(late=True)),
     ("stopped in order", lambda: told.quarantined(2)),
+    ("tokens", lambda: told_waits.with_tokens("Bearer a", "Bearer a", after_s=40)),
+    ("tokens", lambda: told_waits.with_tokens("Bearer x")),
+    ("tokens", lambda: told_waits.with_tokens("")),
+    ("tokens", lambda: told_waits.fetched(0.5, lasts_s=2.0)),
+    ("tokens", lambda: told_waits.fetched(0.5, token="")),
+    ("nothing to who is held", lambda: told_waits.sent_to_who_was_disabled(1.0)),
+    ("patience with failures", lambda: told_waits.failing(20)),
+    ("patience with failures", lambda: told_waits.failing(None)),
+    ("patience with failures", lambda: told_waits.failing(20, None)),
+    ("patience with failures", told_waits.recovered_and_disabled),
 ]
 
 

@@ -173,9 +173,15 @@ def announced(at: float) -> Telling:
     return telling
 
 
+def switch_off(telling: Telling, at: float, status: str = "DISABLED", **settings: object) -> None:
+    """Somebody asks for a destination to be disabled, and it is."""
+    telling.ask(at, "patch", "lost", of="d1", wanted=json.dumps({"status": status}))
+    telling.destination(at, status=status, **settings)
+
+
 def waits_while_disabled() -> Telling:
     telling = not_ended()
-    telling.destination(LATE + 1, status="DISABLED")
+    switch_off(telling, LATE + 1)
     return telling
 
 
@@ -320,7 +326,7 @@ def too_many() -> Telling:
 def held(status: str, at: float) -> Telling:
     telling = a_telling()
     [one] = events(telling, "a")
-    telling.destination(LATE + 1, status=status)
+    switch_off(telling, LATE + 1, status)
     telling.send(at, one)
     return telling
 
@@ -425,7 +431,7 @@ def regrouped(at: float) -> Telling:
 
 def row_of_who_is_disabled() -> Telling:
     telling = row_left_over()
-    telling.destination(LATE + 9, status="DISABLED")
+    switch_off(telling, LATE + 9)
     return telling
 
 

@@ -143,6 +143,8 @@ class Configured(Fact, frozen=True):
     customer: str | None = None
     rate_per_second: float | None = None
     url: str = ""
+    disable_after_s: int | None = None
+    endpoint: int | None = None  # the number of its token endpoint, where it has one
 
 
 class Ruled(Fact, frozen=True):
@@ -172,6 +174,8 @@ class Arrived(Fact, frozen=True):
     body: str  # digest of the bytes
     number: int  # the attempt's
     signed: bool  # by a secret that was valid then
+    token: str = ""  # the header Authorization
+    waited_s: float = 0.0  # for its token, before it was sent
 
 
 class Replied(Fact, frozen=True):
@@ -182,6 +186,26 @@ class Replied(Fact, frozen=True):
     status: int | None
     judged: bool
     retry_after_s: float | None = None
+
+
+# --- token endpoints
+
+
+class TokenAsked(Fact, frozen=True):
+    """A process asked an endpoint for a token. `fetch` is unique to it."""
+
+    fetch: int
+    process: int
+    endpoint: int
+
+
+class TokenTold(Fact, frozen=True):
+    """What came of it: the header that it gave, and for how long its token is good. None: it failed, or
+    the process waited no longer."""
+
+    fetch: int
+    token: str
+    life_s: float
 
 
 AnyFact = (
@@ -200,6 +224,8 @@ AnyFact = (
     | Ruled
     | Arrived
     | Replied
+    | TokenAsked
+    | TokenTold
 )
 
 

@@ -17,6 +17,7 @@ from engine.drafts import DestinationDraft, RuleDraft
 from engine.log.delivery_log import DeliveryFilter
 from engine.model.errors import Refusal
 from engine.ports import StoreAwayError
+from tests.sim import endpoints
 from tests.sim.door import Client
 from tests.sim.plan import PATTERNS, SCHEDULES_S, NewDestination, Wish
 from tests.sim.process import Process
@@ -56,7 +57,7 @@ class Wishes:
 
     async def make(self, number: int, new: NewDestination) -> None:
         """Make a destination with its rules."""
-        document = {
+        document: dict[str, Any] = {
             "name": f"destination {number}",
             "url": f"http://receiver.example/{number}",
             "customerExternalId": new.customer,
@@ -67,7 +68,10 @@ class Wishes:
                 "timeoutMs": new.timeout_ms,
                 "rateLimitPerSecond": new.rate_per_second,
             },
+            "disableAfterSeconds": new.disable_after_s,
         }
+        if new.endpoint is not None:
+            document["authentication"] = endpoints.document(number)
         draft = DestinationDraft.model_validate(document)
 
         async def create(process: Process) -> str:

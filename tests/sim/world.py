@@ -11,6 +11,7 @@ import trio
 
 from engine.model.configuration import DestinationRecord
 from engine.model.read_models import RuleModel
+from tests.sim.endpoints import Endpoints, endpoint_of
 from tests.sim.plan import AUTO_MOST, Plan, stream
 from tests.sim.trace import AnyFact, Configured, Ruled
 from tests.sim.virtual import EPOCH, VirtualClock
@@ -39,6 +40,7 @@ class World:
         self.database: Database
         self.network: Network
         self.links: Links
+        self.endpoints: Endpoints
         self.nursery: trio.Nursery
         self.on_ended: Callable[[Process], None] = lambda process: None
         self.processes: list[Process] = []  # all that ever were, the newest last
@@ -131,6 +133,8 @@ class World:
             record.customer,
             record.rate_per_second,
             record.url,
+            record.disable_after_s,
+            endpoint_of(record),
         )
         keys = self.keys.setdefault(record.id, [])
         key = record.signing[0].key

@@ -7,6 +7,7 @@ from tests.sim.mutants.commits import DATABASE, ENTRANCE, INTAKE, RECORDER, SIGN
 from tests.sim.mutants.core import BACKLOG, GATES, LANES, ORDERS, SCHEDULE
 from tests.sim.mutants.large import HANDS, PARTS
 from tests.sim.mutants.nodes import FATES, FENCES
+from tests.sim.mutants.patience import PATIENCE, TOKENS
 from tests.sim.mutants.planting import Mutant
 from tests.sim.mutants.shell import ACTORS, DIRECTORY
 
@@ -17,5 +18,6 @@ MUTANTS: dict[str, Mutant] = {
         *(*INTAKE, *RECORDER, *ENTRANCE, *SIGNING, *DATABASE),
         *(*PARTS, *HANDS),
         *(*FENCES, *FATES),
+        *(*TOKENS, *PATIENCE),
     )
 }

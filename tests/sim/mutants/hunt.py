@@ -65,6 +65,8 @@ def features(plan: Plan) -> set[str]:
         found |= {"long"} if max(new.schedule_s, default=0) > FAR_S else set()
         found |= {"rate"} if new.rate_per_second is not None else set()
         found |= {"customer"} if new.customer is not None else set()
+        found |= {"tokens"} if new.endpoint is not None else set()
+        found |= {"patience"} if new.disable_after_s is not None else set()
     found |= {"keys"} if any(item.key for post in plan.posts for item in post.items) else set()
     return found | ({"batch"} if any(post.batch for post in plan.posts) else set())
 

@@ -15,12 +15,14 @@ from tests.sim.oracle import (
     operators,
     order,
     owners,
+    patience,
     pauses,
     replays,
     routing,
     states,
     stops,
     sums,
+    tokens,
 )
 from tests.sim.oracle.sight import Sight
 from tests.sim.trace import History
@@ -46,6 +48,8 @@ PROMISES: dict[str, Promise] = {
     "operators' work": operators.judge,
     "states": states.judge,
     "stopped in order": stops.judge,
+    "tokens": tokens.judge,
+    "patience with failures": patience.judge,
 }
 MOST_OF_A_PROMISE = 20  # sentences about one promise: the first of them say what is wrong
 

@@ -27,6 +27,8 @@ from tests.sim.trace import (
     Relayed,
     Replied,
     Ruled,
+    TokenAsked,
+    TokenTold,
     Told,
 )
 
@@ -70,8 +72,8 @@ class Sending(Struct):
 
     @property
     def at(self) -> float:
-        """When it arrived."""
-        return self.arrived.at
+        """When it arrived, or would have, had it not waited for its token."""
+        return self.arrived.at - self.arrived.waited_s
 
     @property
     def end(self) -> float:
@@ -93,6 +95,17 @@ class Sending(Struct):
     def gone(self) -> bool:
         """Whether the receiver said 410."""
         return self.replied is not None and self.replied.status == 410
+
+
+class Fetch(Struct):
+    """A token that a process asked for. `end`: when it was told; without an answer, never."""
+
+    at: float
+    process: int
+    endpoint: int
+    end: float = inf
+    token: str = ""
+    life_s: float = 0.0
 
 
 class Request(Struct):
@@ -171,6 +184,7 @@ class Sight:
         self.requests: list[Request] = []
         self.wishes: list[Wish] = []
         self.faults: list[Fault] = []
+        self.fetches: list[Fetch] = []
         self.followed: dict[int, list[tuple[float, float]]] = {}  # when, and its drift since then
         self.quiet_at = inf
         self.destinations: dict[str, list[Version]] = defaultdict(list)
@@ -193,6 +207,7 @@ class Sight:
         sendings: dict[int, Sending] = {}
         requests: dict[int, Request] = {}
         wishes: dict[int, Wish] = {}
+        fetches: dict[int, Fetch] = {}
         for index, fact in enumerate(self.history.facts):
             match fact:
                 case Arrived():
@@ -207,6 +222,11 @@ class Sight:
                 case Answered():
                     requests[fact.request].answered = fact
                     requests[fact.request].answered_index = index
+                case TokenAsked():
+                    fetches[fact.fetch] = Fetch(fact.at, fact.process, fact.endpoint)
+                case TokenTold():
+                    fetch = fetches[fact.fetch]
+                    fetch.end, fetch.token, fetch.life_s = fact.at, fact.token, fact.life_s
                 case Asked():
                     wishes[fact.request] = Wish(fact, fact.process)
                 case Told():
@@ -227,6 +247,7 @@ class Sight:
         self.sendings = list(sendings.values())
         self.requests = list(requests.values())
         self.wishes = list(wishes.values())
+        self.fetches = list(fetches.values())
 
     def _process(self, fact: Booted | Ready | Killed | Ended) -> None:
         if isinstance(fact, Booted):
@@ -302,10 +323,8 @@ class Sight:
 
     def at_sending(self, sending: Sending) -> list[Configured]:
         """Return the versions that a request may have been sent by."""
-        arrived = sending.arrived
-        return self.in_force(
-            arrived.destination, arrived.process, arrived.at - NETWORK_S, arrived.at
-        )
+        arrived, at = sending.arrived, sending.at
+        return self.in_force(arrived.destination, arrived.process, at - NETWORK_S, at)
 
     def changed(self, destination: str, since: float, until: float) -> bool:
         """Whether a destination's configuration may have changed for somebody within a time."""
@@ -339,10 +358,11 @@ class Sight:
         """Return whether a sending can be of an attempt that began then by its process's clock, which may
         have been set while the request was on its way."""
         process = sending.arrived.process
-        clocks = {self.clock(process, at) - at for at in (sending.at - NETWORK_S, sending.at)}
+        came_at = sending.arrived.at
+        clocks = {self.clock(process, at) - at for at in (came_at - NETWORK_S, came_at)}
         return any(
             abs(sending.end + ahead_s - started_at - took_s) <= SOON_S
-            and sending.at + ahead_s >= started_at - SOON_S
+            and came_at + ahead_s >= started_at - SOON_S
             for ahead_s in clocks
         )
 

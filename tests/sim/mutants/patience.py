@@ -1,0 +1,83 @@
+"""Bugs in tokens and their endpoints, and in how long a destination can fail."""
+
+from engine.actors.context import Context
+from engine.core.failing import Failing
+from engine.core.throttle import Throttle
+from engine.outbound import tokens
+from engine.outbound.tokens import Tokens
+from tests.sim.mutants.planting import DROPPED, NEVER, mutant
+
+TOKENS = (
+    mutant(
+        "a fetch for each attempt",
+        "Attempts do not join those that wait for the same token.",
+        (Tokens, "get", "set waiting get", "waiting = None"),
+        needs="tokens",
+    ),
+    mutant(
+        "a token beyond its life",
+        "A token is used for a minute after its end.",
+        (tokens, "token_of", "sum min", "life + 60"),
+        needs="tokens",
+    ),
+    mutant(
+        "no pause after a failed fetch",
+        "A token endpoint that fails is asked again at once.",
+        (
+            Tokens,
+            "_fetch",
+            "call KeptToken",
+            "KeptToken(result, trio.current_time() + keep_s * (not isinstance(result, Failure)))",
+        ),
+        needs="tokens",
+    ),
+    mutant(
+        "a fetch without an end",
+        "A token endpoint that never answers is waited for without a bound.",
+        (Tokens, "_fetch", "call fail_after", "trio.fail_after(1e8)"),
+        needs="tokens",
+    ),
+    mutant(
+        "failures of tokens are kept back",
+        "Attempts that wait for a token do not hear that its fetch failed.",
+        (
+            Tokens,
+            "_fetch",
+            "for waiting",
+            "if not isinstance(result, Failure):\n    HERE",
+        ),
+        needs="tokens",
+    ),
+)
+PATIENCE = (
+    mutant(
+        "endless patience",
+        "A destination is not disabled however long it has failed.",
+        (Throttle, "_lose_patience", "if fails_longer", NEVER),
+        needs="patience",
+    ),
+    mutant(
+        "a success does not restore patience",
+        "A destination that recovers is failing since the beginning.",
+        (Failing, "succeeded", "set spared_at", "self.silent_since = None"),
+        needs="patience",
+    ),
+    mutant(
+        "enabled without patience",
+        "A destination that was enabled again has failed for as long as before.",
+        (Failing, "spare", "set spared_at", DROPPED),
+        needs="patience switch",
+    ),
+    mutant(
+        "the clock takes patience",
+        "A step of the clock ahead counts as time for which a dormant destination has failed.",
+        (Context, "machine_of", "choice known", "0.0"),
+        needs="patience drift passive dead",
+    ),
+    mutant(
+        "the clock takes patience in memory",
+        "A step of the clock ahead counts as time for which a destination has failed.",
+        (Failing, "clock_stepped", "set since", DROPPED),
+        needs="patience drift",
+    ),
+)
