@@ -365,7 +365,8 @@ class DestinationMachine:
 
     def snapshot(self) -> bytes:
         """Return the snapshot for a successor."""
-        return encode(self._throttle.snapshot(self._now, self._counters.state(self._now)))
+        now = self._now
+        return encode(self._throttle.snapshot(now, self.config.version, self._counters.state(now)))
 
     def dissolve(self) -> None:
         """End: its parts know each other, and would wait for the collector."""

@@ -47,6 +47,7 @@ class Snapshot(Struct, kw_only=True, omit_defaults=True):
     blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
     row: FailureRow | None = None
     tokens: float | None = None  # of the rate limit, when taken
+    seen: int | None = None  # the version of the configuration at that instant
     counters: CounterState | None = None
     limit: LimitState | None = None  # where the concurrency adapts
 

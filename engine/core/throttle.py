@@ -233,9 +233,9 @@ class Throttle:
             self.limit.clock_stepped(by_s)
         self.changed = self.changed or not self.calm
 
-    def snapshot(self, now: float, counters: CounterState) -> Snapshot:
-        """Return the state that must outlive this process, with the counters, which have another
-        owner."""
+    def snapshot(self, now: float, version: int, counters: CounterState) -> Snapshot:
+        """Return the state that must outlive this process, with what other owners have: the
+        configuration's version, and the counters."""
         circuit = self.circuit
         kept = None
         if circuit.state is not _CLOSED:
@@ -250,6 +250,7 @@ class Throttle:
             gone_version=self.gone_version,
             overdue=self.gone_version is not None and self.overdue,
             blocked_since=self.blocked_since,
+            seen=version,
             row=self.failing.row(),
             tokens=None if self.bucket is None else self.bucket.level(now),
             counters=counters,
@@ -318,6 +319,11 @@ class Throttle:
             self.blocked_since = min(snapshot.blocked_since, now)  # whatever the clock did
         if snapshot.gone_version == config.version:
             self.gone_version, self.overdue = snapshot.gone_version, snapshot.overdue
+        if snapshot.seen not in (None, config.version):
+            # It can have been enabled or moved while it had no machine.
+            self.circuit.repaired(now)
+            self.failing.spare(now)
+            self.changed = True
 
 
 # Seconds since the epoch are exact to 0.2 us, so after a wait a bucket can lack the flow of one such

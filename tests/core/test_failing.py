@@ -28,6 +28,12 @@ def since(machine: DestinationMachine) -> float | None:
     return None if kept.row is None else kept.row.since
 
 
+def overdue(machine: DestinationMachine) -> bool:
+    snapshot = decode(machine.snapshot())
+    assert snapshot is not None
+    return snapshot.overdue
+
+
 def end(machine: DestinationMachine, outcome: Outcome, *, new: int | None = None) -> None:
     """Send what is due, or a new delivery, and end its attempt so."""
     now = outcome.started_at
@@ -152,6 +158,26 @@ def test_a_destination_that_is_enabled_again_has_all_its_time_anew() -> None:
     end(machine, a_failure(late + 100 + PATIENCE_S))
     assert decode(machine.snapshot()).overdue  # type: ignore[union-attr]  # there is one
     assert since(machine) == FAILING_AT, "it was failing all the time"
+
+
+def test_a_destination_that_was_enabled_without_a_machine_has_all_its_time_anew() -> None:
+    machine = failing(disable_after_s=PATIENCE_S)
+    options: dict[str, Any] = {
+        "disable_after_s": PATIENCE_S,
+        "ordering": Ordering.STRICT,
+        "retry_schedule_s": (1,) * 20,
+    }
+    late = FAILING_AT + 10 * PATIENCE_S
+    for version, patient in ((1, False), (3, True)):
+        heir = a_machine(snapshot=machine.snapshot(), version=version, now=late, **options)
+        heir.arrive([a_delivery(9)], late)
+        end(heir, a_failure(late))
+        assert overdue(heir) is not patient
+    end(heir, a_failure(late + PATIENCE_S - 1))
+    assert not overdue(heir)
+    end(heir, a_failure(late + PATIENCE_S))
+    assert overdue(heir)
+    assert since(heir) == FAILING_AT, "it was failing all the time"
 
 
 def test_taking_the_bound_away_lifts_the_hold_before_it_is_disabled() -> None:

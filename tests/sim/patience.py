@@ -11,27 +11,19 @@ if TYPE_CHECKING:
 
 SHARE = 0.12  # of the histories
 PATIENCES_S = (5, 20, 60, 300)
-DEAD = 0.6  # of such destinations are at receivers that fail for long
-SCHEDULE_S = (
-    1,
-    1,
-    1,
-    1,
-    1,
-    1,
-    1,
-    1,
-    1,
-    5,
-    15,
-    15,
-    15,
-    15,
-)  # of those: one delivery is a row of failures
-# Have one process alone, whose clock is set while destinations sleep between two failures.
-CLOCKED = 0.4
-CLOCKED_S = 240.0
+TROUBLED = 0.7  # of such destinations are at receivers that fail for long
+RECEIVERS = ("dead", "flapping")
+SCHEDULE_S = (1,) * 9 + (15,) * 11  # of those: one delivery is a row of failures
+# Have one process alone and one destination that always fails. In half of them it sleeps between its
+# failures. The clock is set meanwhile.
+ASLEEP = 0.4
+DOWN = "down"  # a receiver of these histories alone
+ASLEEP_S = 600.0
+ASLEEP_SCHEDULE_S = (1,) * 9 + (90,) * 8  # an actor leaves over a wait of more than a minute
+ASLEEP_PATIENCES_S = (100, 200, 400)
+POSTS = 1
 DRIFTS = 4
+LEAVES_AFTER_S = 2.0
 ALONE = frozenset(
     {"kill", "takeover", "stop", "crash", "clock", "stall", "away"}
 )  # faults it has not
@@ -43,24 +35,37 @@ def with_patience(
     """Return a plan, in some histories with a bound on how long destinations can fail."""
     if chance.random() >= SHARE:
         return plan
-    destinations = tuple(_patient(chance, each) for each in plan.destinations)
-    plan = replace(plan, destinations=destinations)
-    if chance.random() >= CLOCKED:
-        return plan
-    span_s = max(plan.span_s, CLOCKED_S)
+    if chance.random() >= ASLEEP:
+        destinations = tuple(_patient(chance, each) for each in plan.destinations)
+        return replace(plan, destinations=destinations)
+    failing = replace(
+        plan.destinations[0],
+        receiver=DOWN,
+        schedule_s=chance.choice((ASLEEP_SCHEDULE_S, SCHEDULE_S)),
+        disable_after_s=chance.choice(ASLEEP_PATIENCES_S),
+        rate_per_second=None,
+        endpoint=None,
+        customer=None,
+        patterns=(("*",),),
+        only=None,
+    )
+    posts = [replace(each, environment=failing.environment) for each in plan.posts[:POSTS]]
     strikes = [
-        make_strike("drift", "time", chance.uniform(span_s / 8, span_s), 0.0) for _ in range(DRIFTS)
+        make_strike("drift", "time", chance.uniform(20, ASLEEP_S), 0.0) for _ in range(DRIFTS)
     ]
     return replace(
         plan,
         faults=(plan.faults - ALONE) | {"drift", "passive"},
-        span_s=span_s,
+        span_s=ASLEEP_S,
+        destinations=(failing,),
+        posts=tuple(posts),
+        wishes=(),
         strikes=tuple(strikes),
-        bounds=replace(plan.bounds, passivate_after=2.0),
+        bounds=replace(plan.bounds, passivate_after=LEAVES_AFTER_S),
     )
 
 
 def _patient(chance: Random, new: "NewDestination") -> "NewDestination":
-    if chance.random() < DEAD:
-        new = replace(new, receiver="dead", schedule_s=SCHEDULE_S)
+    if chance.random() < TROUBLED:
+        new = replace(new, receiver=chance.choice(RECEIVERS), schedule_s=SCHEDULE_S)
     return replace(new, disable_after_s=chance.choice(PATIENCES_S))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from engine.core.destination import Destination
+from tests.sim.patience import DOWN
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -47,6 +48,7 @@ class Receivers:
             "flapping": self._flapping,
             "dead": self._dead,
             "picky": self._picky,
+            DOWN: self._down,
         }
 
     def receive(self, destination: Destination, delivery: str) -> Reception:
@@ -97,6 +99,10 @@ class Receivers:
         begins, lasts = self._periods[number]
         passed = self._world.passed_s
         return Reception(0.01, None if begins <= passed < begins + 2 * lasts else 200)
+
+    @staticmethod
+    def _down(number: int, delivery: str, chance: Random) -> Reception:
+        return Reception(0.01, 500)
 
     def _picky(self, number: int, delivery: str, chance: Random) -> Reception:
         refused = zlib.crc32(f"{number} {delivery[-10:]}".encode()) % 4 == 0

@@ -2,8 +2,10 @@
 
 import pytest
 
+from tests.sim.endpoints import KINDS
 from tests.sim.history import run, run_plan
 from tests.sim.oracle import violations
+from tests.sim.patience import DOWN
 from tests.sim.plan import FAULTS, ORDERS, RECEIVERS, WISHES, Plan, draw
 from tests.sim.several import FAULTS as BETWEEN
 from tests.sim.several import NODES, draw_several
@@ -66,7 +68,9 @@ def test_what_broke_once_does_not_break_again() -> None:
 def test_every_kind_of_thing_comes_up_early() -> None:
     plans = [draw(seed) for seed in JUDGED]
     assert {kind for plan in plans for kind in plan.faults} == set(FAULTS)
-    assert {each.receiver for plan in plans for each in plan.destinations} == set(RECEIVERS)
+    receivers = {each.receiver for plan in plans for each in plan.destinations}
+    assert receivers == {*RECEIVERS, DOWN}
+    assert {each.endpoint for plan in plans for each in plan.destinations} == {None, *KINDS}
     assert any(each.adapts for plan in plans for each in plan.destinations)
     wishes = {wish.kind for plan in plans for wish in plan.wishes}
     made_otherwise = {"batch", "keys", "filters", "own", "rate"}

@@ -1,6 +1,7 @@
 """Short histories told by hand: each keeps all promises, or breaks one."""
 
 import json
+from typing import Any
 
 from tests.sim.telling import NOW, Telling, a_telling
 from tests.sim.trace import Answered, Asked, Ended, Fault, Item, JobRow, Posted, Told
@@ -173,7 +174,7 @@ def announced(at: float) -> Telling:
     return telling
 
 
-def switch_off(telling: Telling, at: float, status: str = "DISABLED", **settings: object) -> None:
+def switch_off(telling: Telling, at: float, status: str = "DISABLED", **settings: Any) -> None:
     """Somebody asks for a destination to be disabled, and it is."""
     telling.ask(at, "patch", "lost", of="d1", wanted=json.dumps({"status": status}))
     telling.destination(at, status=status, **settings)

@@ -1,6 +1,8 @@
 """Short histories told by hand of tokens and of destinations that fail for long: some keep all promises,
 others break one."""
 
+from typing import Any
+
 from tests.sim.telling import NOW, Telling, a_telling
 from tests.sim.told import LATE, events, switch_off
 from tests.sim.trace import TokenAsked, TokenTold
@@ -50,7 +52,11 @@ def failing(disabled_after_s: float | None, patience_s: int | None = PATIENCE_S)
     """A delivery fails once a second ten times, and every twenty seconds then. The destination is
     disabled so long after its tenth failure, if ever."""
     schedule_s = (1,) * 10 + (20,) * 12
-    settings = {"disable_after_s": patience_s, "schedule_s": schedule_s, "ordering": "NONE"}
+    settings: dict[str, Any] = {
+        "disable_after_s": patience_s,
+        "schedule_s": schedule_s,
+        "ordering": "NONE",
+    }
     telling = a_telling(**settings)
     [one] = events(telling, "a")
     at = tenth_at = LATE + 2

@@ -69,10 +69,16 @@ PATIENCE = (
         needs="patience switch",
     ),
     mutant(
+        "enabled asleep without patience",
+        "A destination that was enabled while it had no actor has failed for as long as before.",
+        (Throttle, "_restore", "if seen", NEVER),
+        needs="patience switch",
+    ),
+    mutant(
         "the clock takes patience",
         "A step of the clock ahead counts as time for which a dormant destination has failed.",
         (Context, "machine_of", "choice known", "0.0"),
-        needs="patience drift passive dead",
+        needs="patience drift passive down",
     ),
     mutant(
         "the clock takes patience in memory",

@@ -26,7 +26,17 @@ def judge(sight: Sight) -> Iterator[str]:
         sendings = sight.of_destination.get(destination, [])
         ends = sorted((each for each in sendings if each.heard), key=lambda each: each.end)
         yield from _early(sight, destination, versions, ends)
-        yield from _late(sight, destination, versions, ends)
+        if not _set_back(sight):
+            yield from _late(sight, destination, versions, ends)
+
+
+def _set_back(sight: Sight) -> bool:
+    """Whether the clock was set back: what failed before can then count as failing for a shorter time."""
+    return any(
+        after < before
+        for number in sight.processes
+        for before, after in pairwise(sight.ahead_s(number))
+    )
 
 
 def _early(
