@@ -89,7 +89,7 @@ class Context:
     ) -> DestinationMachine:
         """Return a new machine of a snapshot. It follows the steps that the clock made since then."""
         known = decode(snapshot) if self.steps else None
-        by_s = 0.0 if known is None else self.steps.since(known.taken_at)
+        by_s = 0.0 if known is None else self.steps.since(known.taken_at, now)
         machine = self.make_machine(config, self.limits, now - by_s, self.jitter, snapshot)
         if by_s:
             machine.clock_stepped(by_s, now)

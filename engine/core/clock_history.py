@@ -31,15 +31,15 @@ class ClockHistory:
             both = _Era(one.first, max(one.last, two.last), min(one.stepped_s, two.stepped_s))
             self._eras[:2] = [both]
 
-    def since(self, taken_at: float) -> float:
+    def since(self, taken_at: float, now: float) -> float:
         """Return by how many seconds in all the clock was set since it said `taken_at`.
 
         After a step back the clock says some instants a second time. A snapshot then counts as the
         younger of the two, so that no failure counts as longer than it lasted.
         """
-        found = [each for each in self._eras if each.first <= taken_at <= each.last]
-        passed = [self._stepped_s - each.stepped_s for each in found]
-        return max(passed, default=0.0) if taken_at < self._first else max([0.0, *passed])
+        eras = [*self._eras, _Era(self._first, now, self._stepped_s)]
+        found = [each for each in eras if each.first <= taken_at <= each.last]
+        return max((self._stepped_s - each.stepped_s for each in found), default=0.0)
 
     def __bool__(self) -> bool:
         return bool(self._eras)

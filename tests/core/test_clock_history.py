@@ -17,6 +17,7 @@ NOW = 1_800_000_000.0
         (NOW + 3600 + 1, 0),  # between the two, or after both: the clock said this instant twice
         (NOW + 3600 + 100, 0),  # after both
         (NOW + 100, 0),  # never, by this clock
+        (NOW + 3600 + 25, 0),
     ],
 )
 def test_a_snapshot_is_set_by_the_steps_since_it_was_taken(taken_at: float, by_s: float) -> None:
@@ -25,7 +26,14 @@ def test_a_snapshot_is_set_by_the_steps_since_it_was_taken(taken_at: float, by_s
     steps.add(3600, NOW + 3600)
     steps.add(-60, NOW + 3600 + 30 - 60)
     assert steps
-    assert steps.since(taken_at) == by_s
+    assert steps.since(taken_at, NOW + 3600 + 200) == by_s
+
+
+def test_an_instant_that_the_clock_has_not_said_again_is_of_before_the_step_back() -> None:
+    steps = ClockHistory()
+    steps.add(-3600, NOW)
+    assert steps.since(NOW + 3000, NOW + 2900) == -3600
+    assert steps.since(NOW + 3000, NOW + 3100) == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -44,5 +52,5 @@ def test_no_snapshot_counts_as_older_than_it_is(seed: int) -> None:
         steps.add(by_s, real + told_of_real)
     now = real + told_of_real
     for at, told in taken:
-        age = now - (told + steps.since(told))
+        age = now - (told + steps.since(told, now))
         assert age <= real - at + 1e-3
