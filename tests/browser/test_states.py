@@ -110,6 +110,8 @@ def test_an_open_circuit_counts_down_to_its_probe(window: Window, town: Town) ->
     stop = page.get_by_role("link", name="Stop its retries, or send them now")
     whole = re.compile(rf"/deliveries\?destinationId={town.ids['Tripping']}$")
     expect(stop).to_have_attribute("href", whole)
+    dead = re.compile(rf"/dlq\?destinationId={town.ids['Tripping']}$")
+    expect(page.get_by_role("link", name="Its dead letters")).to_have_attribute("href", dead)
     page = window.open("/destinations?name=Tripping")
     expect(page.locator("thead").get_by_text("Last error, or address")).to_be_visible()
     expect(page.locator("tbody tr")).to_contain_text("the receiver answered 500")

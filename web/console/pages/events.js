@@ -23,6 +23,7 @@ const filters = () => [
   { name: "customerExternalId", label: t("Customer") },
   { name: "correlationId", label: t("Correlation"), rare: true },
   { name: "idempotencyKey", label: t("Idempotency key") },
+  { name: "requestId", label: t("Request"), rare: true },
   { name: "undelivered", label: t("Reached"), options: ["true"], words: [t("nobody")] },
   { name: "from", label: t("From"), kind: "datetime-local", rare: true },
   { name: "to", label: t("To"), kind: "datetime-local", rare: true },

@@ -816,4 +816,5 @@ export default {
   "All places of the destination are in use.": "Alle Plätze des Ziels sind belegt.",
   "Who changed it?": "Wer hat es geändert?",
   "As of {time}": "Stand {time}",
+  "Its dead letters": "Seine unzustellbaren",
 };

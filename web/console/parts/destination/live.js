@@ -56,7 +56,13 @@ export function Live({ destination, changed }) {
   const held = now.hold && ["RETRY_AFTER", "CIRCUIT"].includes(now.hold.reason);
   return html`<p class="verdict">${h(State, { name: now.state })}${h(Hold, { hold: now.hold })}
       ${held && writes.value && h(Button, { act: resume }, t("Go on now"))}</p>
-    ${h(Trouble, { health: now }, now.queue.pending > 0 && html`<a href=${at(`/deliveries?destinationId=${id}`)}>${t("Stop its retries, or send them now")}</a>`)}
+    ${h(
+      Trouble,
+      { health: now },
+      now.queue.pending > 0 &&
+        html`<a href=${at(`/deliveries?destinationId=${id}`)}>${t("Stop its retries, or send them now")}</a>`,
+      html`<a href=${at(`/dlq?destinationId=${id}`)}>${t("Its dead letters")}</a>`,
+    )}
     ${h(Figures, { health: now })}
     <section class="panel"><header><h2>${t("The last two minutes")}</h2>
       <span class="legend"><span><i style=${{ "--tone": "var(--warn)" }} />${t("waiting")}</span><span><i style=${{ "--tone": "var(--accent)" }} />${t("in flight")}</span></span></header>

@@ -6,7 +6,7 @@ import { enabled } from "../../keyboard.js";
 /** @returns {[string, string][]} */
 const keys = () => [
   ["/", t("Search")],
-  ["j k", t("Next and previous row")],
+  ["j k ↓ ↑", t("Next and previous row")],
   ["Enter", t("Open the row")],
   ["x", t("Pick the row")],
   ["Esc", t("Back, to the same row")],
