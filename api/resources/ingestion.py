@@ -8,9 +8,11 @@ from api import shapes
 from api.routes import INGEST, Embed, Method, Route
 from engine.drafts import Document, Name
 from engine.model.instants import Timestamp
+from engine.model.trace import STATE_CHARACTERS
 
 TAG = "Events"
 EventType = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,256}$")]
+State = Annotated[str, Field(min_length=1, max_length=STATE_CHARACTERS)]
 EXAMPLE = {
     "eventType": "order.created",
     "payload": {"orderId": "o-1042", "total": 99.5},
@@ -49,6 +51,12 @@ class EventInput(Document):
     idempotency_key: Name | None = Field(None, description="Unique per environment for 24 hours.")
     correlation_id: Name | None = None
     request_id: Name | None = None
+    traceparent: Name | None = Field(
+        None,
+        description="The event's own trace (W3C Trace Context); by default the request's. A malformed "
+        "value is ignored.",
+    )
+    tracestate: State | None = Field(None, description="Goes with `traceparent`.")
     attachments: list[Attachment] | None = None
 
 

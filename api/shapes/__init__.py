@@ -310,8 +310,9 @@ class EventItem(TypedDict):
     traceparent: Annotated[
         str | None,
         told(
-            "The W3C Trace Context that its deliveries continue: that of its request, or"
-            " the span `accept` if the server traces it. Null: it belongs to no trace."
+            "The W3C Trace Context that its deliveries continue: its own, or that of its"
+            " request, or the span `accept` if the server traces the request. Null: it belongs"
+            " to no trace."
         ),
     ]
 

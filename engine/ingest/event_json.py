@@ -26,6 +26,7 @@ from engine.model.json_members import (
     tile,
     without_surrogates,
 )
+from engine.model.trace import STATE_CHARACTERS
 
 EVENT_BYTES = 256 * 1024
 BATCH_BYTES = 5 * 1024 * 1024
@@ -45,6 +46,8 @@ _BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\
 NAME_LENGTH = 256  # characters of a name or key that a client chooses
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH)]
 
+State = Annotated[str, Meta(min_length=1, max_length=STATE_CHARACTERS)]
+
 
 class DecodedEvent(Struct, forbid_unknown_fields=True, gc=False):
     """One event as a caller wrote it. What is raw is a slice of the request."""
@@ -58,6 +61,8 @@ class DecodedEvent(Struct, forbid_unknown_fields=True, gc=False):
     idempotencyKey: Name | UnsetType | None = UNSET  # noqa: N815
     correlationId: Name | UnsetType | None = UNSET  # noqa: N815
     requestId: Name | UnsetType | None = UNSET  # noqa: N815
+    traceparent: Name | UnsetType | None = UNSET
+    tracestate: State | UnsetType | None = UNSET
     attachments: Raw | UnsetType = UNSET
 
     def occurred_at_ms(self, received_at_ms: int) -> int:
@@ -100,7 +105,15 @@ _large_batch = msgspec.json.Decoder(_LargeBatch)
 _odd_batch = msgspec.json.Decoder(_OddBatch)
 _events = msgspec.json.Decoder(_Events)
 _TOO_MANY = "Expected `array` of at most"
-_NAMES = ("source", "customerExternalId", "idempotencyKey", "correlationId", "requestId")
+_NAMES = (
+    "source",
+    "customerExternalId",
+    "idempotencyKey",
+    "correlationId",
+    "requestId",
+    "traceparent",
+    "tracestate",
+)
 # "at `$.a.b`" and "field `x`" in msgspec's messages: where the error is. A field's name is the caller's,
 # and as long as the body: nothing may look for its end more than once.
 _AT = " - at `$"
@@ -226,6 +239,8 @@ def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> 
         event.occurredAt,
         event.correlationId,
         event.requestId,
+        event.traceparent,
+        event.tracestate,
     ):
         if given is not UNSET:
             quotes += 2 if given is None else 4

@@ -20,7 +20,7 @@ from engine.model.idempotency import one_key
 from engine.model.identity import MAX_FANOUT, Identity, delivery_id
 from engine.model.json_members import MAX_DEPTH
 from engine.model.read_models import EnvironmentModel
-from engine.model.trace import log_fields
+from engine.model.trace import log_fields, stated_trace
 from engine.ports import Claimed
 from engine.routing.judge import EventJudge, Unfinished
 from engine.routing.router import Choice, Router
@@ -301,10 +301,10 @@ class Ingest:
             raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
         given, payload = read_event(body, max_depth)
         event = self._event(environment, given, payload)
-        if hops:
-            event.hops = hops
-        if trace is not None:
-            event.trace = trace
+        event.hops = hops
+        if given.traceparent:  # the event's own goes before the request's
+            trace = stated_trace(given.traceparent, given.tracestate or None) or trace
+        event.trace = trace
         if key is not None:
             event.idempotency_key = one_key(event.idempotency_key, key)
         return _accepted(event, self._choices(event))

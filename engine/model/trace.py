@@ -38,6 +38,14 @@ def read_trace(fields: Mapping[bytes, bytes]) -> str | None:
     return (parent + b" " + state if state else parent).decode("ascii")
 
 
+def stated_trace(parent: str, state: str | None) -> str | None:
+    """Return the trace that an event states, as `read_trace` does for a head."""
+    stated = {TRACEPARENT: parent.encode()}
+    if state is not None:
+        stated[TRACESTATE] = state.encode()
+    return read_trace(stated)
+
+
 def join_repeated(
     index: MutableMapping[bytes, bytes], fields: Sequence[tuple[bytes, bytes]]
 ) -> None:

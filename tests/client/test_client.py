@@ -124,6 +124,8 @@ def test_an_event_is_written_in_the_apis_words() -> None:
             customer_external_id="c",
             idempotency_key="k",
             correlation_id="o",
+            traceparent="00-1-2-01",
+            tracestate="a=1",
         )
     assert service.body() == {
         "eventType": "a.b",
@@ -132,6 +134,8 @@ def test_an_event_is_written_in_the_apis_words() -> None:
         "customerExternalId": "c",
         "idempotencyKey": "k",
         "correlationId": "o",
+        "traceparent": "00-1-2-01",
+        "tracestate": "a=1",
     }
 
 

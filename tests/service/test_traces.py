@@ -195,6 +195,37 @@ async def test_a_batch_belongs_to_the_trace_of_its_request(
     assert sent == [each.span for each in attempts]
 
 
+async def test_an_event_of_a_batch_can_have_a_trace_of_its_own(
+    traced: ServiceHouse, api: Caller, receiver: Receiver, collector: Collector
+) -> None:
+    await destination(api, receiver.url(), delivery={"ordering": "STRICT"})
+    own = f"00-{TRACE[::-1]}-{SPAN}-01"
+    events: list[dict[str, Any]] = [
+        EVENT | {"traceparent": own, "tracestate": STATE},
+        EVENT,
+        EVENT | {"traceparent": "none", "tracestate": "b=2"},  # ignored, as the standard says
+        EVENT | {"traceparent": UNSAMPLED, "tracestate": None},
+    ]
+    batch = {"events": [each | {"payload": {"n": n}} for n, each in enumerate(events)]}
+    made = (await post(api, "/events/batch", batch, traceparent=SAMPLED))["results"]
+    found = await spans(collector, "accept", *(["commit"] * 2), *(["wait", "attempt"] * 3))
+    (accept,) = [each for each in found if each.name == "accept"]
+    of_its_own = [each for each in found if each.trace == TRACE[::-1]]
+    assert [each.name for each in of_its_own] == ["commit", "wait", "attempt"]
+    assert {(each.parent, each.state) for each in of_its_own} == {(SPAN, STATE)}
+    got = {each.json["data"]["n"]: each.headers for each in await receiver.reaches(4)}
+    assert got[0]["traceparent"] == f"00-{TRACE[::-1]}-{of_its_own[2].span}-01"
+    assert [got[n]["traceparent"][3:35] for n in range(4)] == [TRACE[::-1], *[TRACE] * 3]
+    assert got[3]["traceparent"] == UNSAMPLED
+    assert ["tracestate" in got[n] for n in range(4)] == [True, False, False, False]
+    shown = (await api("GET", f"/events/{made[1]['id']}")).json["traceparent"]
+    assert shown == f"00-{TRACE}-{accept.span}-01"
+    one = (await post(api, body=EVENT | {"traceparent": UNSAMPLED}))["id"]
+    assert (await api("GET", f"/events/{one}")).json["traceparent"] == UNSAMPLED
+    bad = await api("POST", "/events", EVENT | {"traceparent": "x" * 257})
+    assert (bad.status, bad.json["details"][0]["path"]) == (400, "traceparent")
+
+
 async def test_a_file_belongs_to_the_trace_of_its_upload(
     api: Caller, receiver: Receiver, collector: Collector
 ) -> None:

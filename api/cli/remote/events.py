@@ -34,6 +34,7 @@ add_plain(command, PLAIN)
 )
 @click.option("--source", metavar="TEXT")
 @click.option("--correlation-id", metavar="TEXT")
+@click.option("--traceparent", metavar="TEXT", help="The trace that the event belongs to.")
 @click.option("--occurred-at", type=INSTANT, metavar="INSTANT", help="[now]")
 @click.option("--metadata", type=JSON, metavar="JSON")
 @click.option(
@@ -53,6 +54,7 @@ def send(
     idempotency_key: str | None,
     source: str | None,
     correlation_id: str | None,
+    traceparent: str | None,
     occurred_at: Any,
     metadata: Any,
     batch: Any,
@@ -79,6 +81,7 @@ def send(
             idempotency_key=idempotency_key,
             source=source,
             correlation_id=correlation_id,
+            traceparent=traceparent,
             occurred_at=occurred_at,
             metadata=metadata,
         )

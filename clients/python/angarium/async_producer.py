@@ -78,6 +78,8 @@ class AsyncProducer:
         idempotency_key: str | None = None,
         correlation_id: str | None = None,
         request_id: str | None = None,
+        traceparent: str | None = None,
+        tracestate: str | None = None,
         attachments: Sequence[JsonObject] | None = None,
     ) -> AsyncOutcome:
         """Take an event, waiting for room; it is durable once the outcome says so.
@@ -96,6 +98,8 @@ class AsyncProducer:
                 "idempotency_key": idempotency_key,
                 "correlation_id": correlation_id,
                 "request_id": request_id,
+                "traceparent": traceparent,
+                "tracestate": tracestate,
                 "attachments": None if attachments is None else list(attachments),
             },
         )

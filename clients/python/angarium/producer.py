@@ -95,6 +95,8 @@ class Producer:
         idempotency_key: str | None = None,
         correlation_id: str | None = None,
         request_id: str | None = None,
+        traceparent: str | None = None,
+        tracestate: str | None = None,
         attachments: Sequence[JsonObject] | None = None,
         timeout_s: float | None = None,
     ) -> Outcome:
@@ -113,6 +115,8 @@ class Producer:
                 "idempotency_key": idempotency_key,
                 "correlation_id": correlation_id,
                 "request_id": request_id,
+                "traceparent": traceparent,
+                "tracestate": tracestate,
                 "attachments": None if attachments is None else list(attachments),
             },
         )

@@ -1085,8 +1085,8 @@ export interface Event {
   /** When its content was erased; null if it was not. */
   erasedAt: string | null;
   /**
-   * The W3C Trace Context that its deliveries continue: that of its request, or the span `accept`
-   * if the server traces it. Null: it belongs to no trace.
+   * The W3C Trace Context that its deliveries continue: its own, or that of its request, or the
+   * span `accept` if the server traces the request. Null: it belongs to no trace.
    */
   traceparent: string | null;
   /** Null in an embed session whose workspace does not let its customers `viewPayloads`. */
@@ -1130,6 +1130,13 @@ export interface EventInput {
   idempotencyKey?: string | null;
   correlationId?: string | null;
   requestId?: string | null;
+  /**
+   * The event's own trace (W3C Trace Context); by default the request's. A malformed value is
+   * ignored.
+   */
+  traceparent?: string | null;
+  /** Goes with `traceparent`. */
+  tracestate?: string | null;
   attachments?: Attachment[] | null;
 }
 
@@ -1150,8 +1157,8 @@ export interface EventItem {
   /** When its content was erased; null if it was not. */
   erasedAt: string | null;
   /**
-   * The W3C Trace Context that its deliveries continue: that of its request, or the span `accept`
-   * if the server traces it. Null: it belongs to no trace.
+   * The W3C Trace Context that its deliveries continue: its own, or that of its request, or the
+   * span `accept` if the server traces the request. Null: it belongs to no trace.
    */
   traceparent: string | null;
 }

@@ -42,8 +42,8 @@ class EventItem(TypedDict):
     origin: Literal["API", "FILE", "OWN", "TEST"]
     # When its content was erased; null if it was not.
     erasedAt: str | None
-    # The W3C Trace Context that its deliveries continue: that of its request, or the span `accept`
-    # if the server traces it. Null: it belongs to no trace.
+    # The W3C Trace Context that its deliveries continue: its own, or that of its request, or the
+    # span `accept` if the server traces the request. Null: it belongs to no trace.
     traceparent: str | None
 
 

@@ -110,8 +110,8 @@ class Event(TypedDict):
     origin: Literal["API", "FILE", "OWN", "TEST"]
     # When its content was erased; null if it was not.
     erasedAt: str | None
-    # The W3C Trace Context that its deliveries continue: that of its request, or the span `accept`
-    # if the server traces it. Null: it belongs to no trace.
+    # The W3C Trace Context that its deliveries continue: its own, or that of its request, or the
+    # span `accept` if the server traces the request. Null: it belongs to no trace.
     traceparent: str | None
     # Null in an embed session whose workspace does not let its customers `viewPayloads`.
     payload: JsonObject | None
@@ -297,4 +297,9 @@ class EventInput(TypedDict):
     idempotencyKey: NotRequired[str | None]
     correlationId: NotRequired[str | None]
     requestId: NotRequired[str | None]
+    # The event's own trace (W3C Trace Context); by default the request's. A malformed value is
+    # ignored.
+    traceparent: NotRequired[str | None]
+    # Goes with `traceparent`.
+    tracestate: NotRequired[str | None]
     attachments: NotRequired[list[Attachment] | None]

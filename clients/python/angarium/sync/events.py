@@ -24,6 +24,8 @@ class Events(Made):
         idempotency_key: str | None = None,
         correlation_id: str | None = None,
         request_id: str | None = None,
+        traceparent: str | None = None,
+        tracestate: str | None = None,
         attachments: Sequence[JsonObject] | None = None,
     ) -> IngestResult:
         """Send one event; it is durable when this returns.
@@ -43,6 +45,8 @@ class Events(Made):
                 "idempotency_key": idempotency_key,
                 "correlation_id": correlation_id,
                 "request_id": request_id,
+                "traceparent": traceparent,
+                "tracestate": tracestate,
                 "attachments": None if attachments is None else list(attachments),
             },
         )
