@@ -4,6 +4,7 @@ As a standby it relays its clients' connections, observes the other nodes, and t
 """
 
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
 
 import structlog
@@ -130,7 +131,7 @@ class Standby:
             host_and_port(bind),
             self._keys,
             door.adopt,
-            door.adopt_request_link,
+            partial(door.adopt_link, remote=True),
             self._digest,
             task_status,
         )

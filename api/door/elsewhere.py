@@ -172,11 +172,8 @@ class Elsewhere:
 
     def close(self) -> None:
         """Close the idle links: the door has ended."""
-        for links in self._idle.values():
-            for link in links:
-                link.socket.close()
-        self._idle.clear()
-        self._kept = 0
+        for part in {part for part, _ in self._idle}:
+            self.forget(part)
 
     async def _link(self, part: int, client: Address) -> Link:
         kept = self._idle.get((part, client[0]))

@@ -6,7 +6,6 @@ It owns every inbound connection of the process. It does not know what a connect
 import math
 import resource
 import socket
-import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -188,21 +187,16 @@ class FrontDoor:
         self._channels.add(connection)
         connection.go_on(handed.data, stays=True)
 
-    def adopt_request_link(self, sock: socket.socket, address: Address) -> None:
-        """Serve the requests of a client that another machine relays, under TLS if the door has it."""
-        secure = self.certificate
-        self.adopt_link(sock, address, None if secure is None else secure.context)
-
-    def adopt_link(
-        self, sock: socket.socket, address: Address, secure: ssl.SSLContext | None = None
-    ) -> None:
-        """Serve the requests of a client that another worker relays, without TLS unless it is given."""
+    def adopt_link(self, sock: socket.socket, address: Address, *, remote: bool = False) -> None:
+        """Serve the requests of a client that another worker relays. They come without TLS, unless they
+        come from a `remote` machine and the door has a certificate."""
         if self.closing or len(self._channels) >= self.limits.connections:
             sock.close()
             return
         sock.setblocking(False)
         self._accepted += 1
-        transport = LinkTransport(sock) if secure is None else TlsTransport(sock, secure)
+        secure = self.certificate if remote else None
+        transport = LinkTransport(sock) if secure is None else TlsTransport(sock, secure.context)
         connection = ClientConnection(self, transport, address)
         connection.linked = True
         self._channels.add(connection)
