@@ -4,8 +4,8 @@ Each client has a connection and a workspace of its own. The workspaces are even
 """
 
 import os
+import shutil
 import statistics
-import subprocess
 import tempfile
 import time
 from collections import defaultdict
@@ -127,8 +127,7 @@ def _servers(
             folder = Path(
                 stack.enter_context(tempfile.TemporaryDirectory(prefix="angarium-bench-"))
             )
-            # with the owner: PostgreSQL's files are not root's
-            subprocess.run(["/bin/cp", "-a", f"{service.folder}/.", str(folder)], check=True)
+            _copy(service.folder, folder)
             other = Service(folder, settings={"ANGARIUM_WORKERS": str(workers)})
             other.key, other.floor_requests = service.key, service.floor_requests
             servers[workers] = other
@@ -137,6 +136,15 @@ def _servers(
             if each is not service:
                 stack.callback(each.stop)
         yield made, servers
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a server's folder with the owners of its files: PostgreSQL's are not root's."""
+    shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+    for path in (source, *source.rglob("*")):
+        owned = path.lstat()
+        copied = target / path.relative_to(source)
+        os.chown(copied, owned.st_uid, owned.st_gid, follow_symlinks=False)
 
 
 def _compare(
