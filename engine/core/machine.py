@@ -365,8 +365,7 @@ class DestinationMachine:
 
     def snapshot(self) -> bytes:
         """Return the snapshot for a successor."""
-        now = self._now
-        return encode(self._throttle.snapshot(now, self.config.version, self._counters.state(now)))
+        return encode(self._throttle.snapshot(self._now, self.config.version, self._counters))
 
     def dissolve(self) -> None:
         """End: its parts know each other, and would wait for the collector."""

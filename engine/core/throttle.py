@@ -9,7 +9,7 @@ once; changing the URL also ends a Retry-After, which the old receiver had asked
 import math
 
 from engine.core.circuit import Circuit
-from engine.core.counters import CounterState
+from engine.core.counters import Counters
 from engine.core.destination import Destination
 from engine.core.failing import Failing
 from engine.core.health import CircuitState
@@ -233,7 +233,7 @@ class Throttle:
             self.limit.clock_stepped(by_s)
         self.changed = self.changed or not self.calm
 
-    def snapshot(self, now: float, version: int, counters: CounterState) -> Snapshot:
+    def snapshot(self, now: float, version: int, counters: Counters) -> Snapshot:
         """Return the state that must outlive this process, with what other owners have: the
         configuration's version, and the counters."""
         circuit = self.circuit
@@ -253,7 +253,7 @@ class Throttle:
             seen=version,
             row=self.failing.row(),
             tokens=None if self.bucket is None else self.bucket.level(now),
-            counters=counters,
+            counters=counters.state(now),
             limit=None if self.limit is None else self.limit.state(),
         )
 

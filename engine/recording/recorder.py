@@ -98,8 +98,7 @@ class Recorder:
         """`relieved` is called once `outcomes` holds fewer workspaces. `measures`: where outcomes are
         counted for monitoring, if they are. `workers`: how many share the database's outcomes."""
         self._store = store
-        # A group that is full gathers for nothing.
-        self._enough = min(LINGER_OUTCOMES, outcomes.group)
+        self._enough = min(LINGER_OUTCOMES, outcomes.group)  # a full group gathers for nothing
         self._linger_s = LINGER_S * min(workers, LINGER_TIMES)
         self._now = now
         self._latest_ms = 0
