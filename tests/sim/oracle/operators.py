@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tests.sim.oracle.lives import Requeues
+from tests.sim.oracle.lives import Requeues, asked_for
 from tests.sim.oracle.sight import NETWORK_S, Sight, Wish
 from tests.sim.trace import DeliveryRow
 
@@ -34,7 +34,7 @@ def judge(sight: Sight) -> Iterator[str]:
 
 def _sent_on(sight: Sight, wish: Wish) -> Iterator[str]:
     """What was cancelled while it was in flight is not attempted again, unless its process, or its actor,
-    began anew in between."""
+    began anew in between, or somebody asked for another attempt after the cancellation."""
     process = sight.processes[wish.by]
     for delivery in wish.asked.deliveries:
         row = sight.deliveries.get(delivery)
@@ -44,6 +44,9 @@ def _sent_on(sight: Sight, wish: Wish) -> Iterator[str]:
             lived = sending.arrived.process == process.number and not any(
                 fault.kind == "crash" and fault.at >= wish.asked.at - DURABLE_S
                 for fault in sight.faults
+            )
+            lived = lived and not any(
+                wish.asked.at <= asked <= sending.at for asked, _ in asked_for(sight, delivery)
             )
             if lived and sending.at > wish.end + NETWORK_S and sight.reigned(sending):
                 yield f"delivery {delivery} was attempted again after it was cancelled"
