@@ -32,8 +32,9 @@ ALONE = frozenset(
 def with_patience(
     chance: Random, plan: "Plan", make_strike: Callable[[str, str, float, float], "Strike"]
 ) -> "Plan":
-    """Return a plan, in some histories with a bound on how long destinations can fail."""
-    if chance.random() >= SHARE:
+    """Return a plan, in some histories with a bound on how long destinations can fail. Those whose
+    processes are behind stay as they are."""
+    if plan.busy or chance.random() >= SHARE:
         return plan
     if chance.random() >= ASLEEP:
         destinations = tuple(_patient(chance, each) for each in plan.destinations)
