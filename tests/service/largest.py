@@ -19,6 +19,11 @@ PAYLOAD = {"a59": 59}  # matches it last
 HEADERS = {f"x-{number}": "v" * 380 for number in range(20)}
 
 
+def all_delivered(page: Any) -> bool:
+    """Return whether a page of deliveries is full, and the log says of each that it has arrived."""
+    return [each["status"] for each in page["items"]] == ["DELIVERED"] * 100
+
+
 class Largest:
     """Makes the things; each is for one request that changes it."""
 
@@ -50,6 +55,8 @@ class Largest:
             "eraseCustomer": self._customer,
             "createConsoleSession": self._nothing,
             "deleteConsoleSession": self._nothing,
+            "drainMachine": self._machine,
+            "undrainMachine": self._machine,
         }
 
     @property
@@ -65,6 +72,11 @@ class Largest:
 
     async def _nothing(self) -> str:
         return ""
+
+    async def _machine(self) -> str:
+        """The machine of the server itself, which has all parts."""
+        page = (await self._owner.api("GET", "/observability/nodes")).json
+        return str(page["items"][0]["machine"])
 
     def _next(self) -> str:
         self._count += 1
@@ -175,10 +187,8 @@ class Largest:
     async def _replay(self) -> str:
         """A job of named deliveries, whose destination is disabled."""
         destination = await self._destination(path="/hook")
-        health = f"/destinations/{destination}/health"
-        await self._house.until(self._owner.api, health, lambda it: it["queue"]["pending"] == 0)
         path = f"/destinations/{destination}/deliveries?limit=100"
-        sent = (await self._owner.api("GET", path)).json["items"]
+        sent = (await self._house.until(self._owner.api, path, all_delivered))["items"]
         answer = await self._owner.api("POST", f"/destinations/{destination}/disable")
         assert answer.status == 200, answer.body
         document = {"deliveryIds": [each["id"] for each in sent], "destinationId": destination}

@@ -5,7 +5,7 @@ from typing import Any
 
 from api.table import ROUTES
 from tests.service.house import ServiceHouse
-from tests.service.largest import Largest
+from tests.service.largest import Largest, all_delivered
 from tests.service.owned import Shelf, fails_where_dead, open_owners
 from tests.service.receiver import Receiver
 from tests.service.steps import counted_steps
@@ -15,7 +15,7 @@ ANSWER_BYTES = 16 * 1024  # of an answer, that are kept
 CHANGES = [route for route in ROUTES if route.method != "GET" and route.body is None]
 # What follows the answer: what is looked at until it has happened, and how that is seen.
 CONSEQUENCES: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "enableDestination": ("/health", lambda health: health["queue"]["pending"] == 0),
+    "enableDestination": ("/deliveries?limit=100", all_delivered),
     "eraseCustomer": ("", lambda customer: customer["erasure"]["finishedAt"] is not None),
 }
 
