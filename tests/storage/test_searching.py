@@ -11,6 +11,7 @@ from engine.log.delivery_log import DeliveryFilter
 from engine.model.identity import created_at_ms
 from engine.ports import TooSlowError
 from storage.database.profiles import SEARCH
+from storage.dead_letters import listing as dead_letters
 from storage.log.entries import EVENT_COLUMNS
 from storage.log.partitions import bounds_of, day_of, lowest_id
 from storage.log.searching import LONGEST_MS, SHORTEST_MS, WIDER, search, search_statement
@@ -27,6 +28,17 @@ INSERT INTO events (environment, id, origin, type, occurred_at_ms, payload, cust
 SELECT $1, ($2::text || lpad(to_hex(n / 4096), 3, '0') || '-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
     1, 'common', 0, 'x', 'c' || n % 300
 FROM generate_series(1, $3::integer) n"""
+# Deliveries of which one in thirty is a dead letter.
+_TROUBLED = """
+INSERT INTO deliveries (environment, id, event, event_type, destination, seq, class, status, trouble,
+    dlq_status, error_category, dead_lettered_at_ms)
+SELECT $1, id, id, 'common', $4::uuid, n, 2, CASE WHEN dead THEN 3 ELSE 2 END, CASE WHEN dead THEN 3 END,
+    CASE WHEN dead THEN 1 END, CASE WHEN dead THEN 9 END, CASE WHEN dead THEN n END
+FROM (
+    SELECT n, n % 30 = 0 AS dead, ($2::text || lpad(to_hex(n / 4096), 3, '0') || '-8000-'
+        || lpad(to_hex(n), 12, '0'))::uuid AS id
+    FROM generate_series(1, $3::integer) n
+) made"""
 PATIENT = replace(SEARCH, statement_timeout_s=30.0, command_timeout_s=60.0)
 
 
@@ -125,6 +137,20 @@ async def test_a_window_of_one_day_is_not_read_in_the_order_of_its_ids(world: Wo
     plan = await explain(connection, ENVIRONMENT, low, high, 21, ["rare"])
     assert f"Bitmap Heap Scan on events_{day:%Y%m%d}" in plan, plan
     assert not re.search(r"Index (Only )?Scan (Backward )?using", plan), plan
+
+
+async def test_a_rare_dead_letter_is_not_searched_for_among_all_that_had_trouble(
+    world: World,
+) -> None:
+    last = identity.event()
+    await world.bridge.pool.fetch(_TROUBLED, ENVIRONMENT, last[:15], 6_000, identity.other())
+    await Summarising(world.bridge.pool, lambda: now_ms() + DAY_MS).run_once()
+    await world.bridge.pool.execute("ANALYZE deliveries")
+    connection = world.bridge.connection(PATIENT)
+    await prepare(connection, dead_letters.search_statement(("error_categories",)))
+    low, high = bounds_of(day_of(created_at_ms(last)))
+    plan = await explain(connection, ENVIRONMENT, low, (1 << 62), high, 0, 21, [5])
+    assert "_trouble_" not in plan, plan
 
 
 async def test_the_last_range_of_a_day_has_a_summary_once_the_day_is_over(world: World) -> None:
