@@ -23,8 +23,9 @@ from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # attempts that one turn can begin, so that a turn takes less than a millisecond
 GRANT = 8  # attempts that one place in the line is worth
-# Of the places that are free: a workspace alone has at most four fifths of all, more than it gets
-# descriptors; one of ten that take all they get has a tenth, and two in a hundred are still left.
+# How much of the free places one workspace can hold. A workspace alone holds at most four fifths of all
+# places, more than its descriptors allow. If ten workspaces hold all that they can, each has a tenth,
+# and two places of a hundred stay free.
 PORTION = 4
 # The longest time of one attempt. A receiver has 60 s at most; files, scripts and memory for bodies can
 # take minutes where a source or the database is slow. An attempt that takes longer is lost.
@@ -45,7 +46,7 @@ class Attempts:
         portion: int = PORTION,
         script_limit: ScriptLimit | None = None,
     ) -> None:
-        """`congested`: whether so many outcomes of a workspace wait that it is to begin no attempt."""
+        """`congested`: whether a workspace has so many outcomes queued that it must begin no attempt."""
         self.script_limit = script_limit or ScriptLimit()
         self._limit = limit
         self._portion = portion
@@ -71,7 +72,7 @@ class Attempts:
         if self._granted and actor in self._granted:  # its place is counted already
             return min(GRANT, 1 + room(own, free, self._portion))
         if workspace in self._lines:
-            return 0  # no jumping the queue
+            return 0  # actors that already wait in the queue come first
         return min(TURN_SENDS, room(own, free, self._portion))
 
     def began(self, flight: Flight, workspace: str) -> None:
@@ -117,10 +118,10 @@ class Attempts:
             await self._none.wait()
 
     def used(self, actor: Member, allowed: int | None, count: int) -> bool:
-        """Note that a turn began `count` of the `allowed` attempts (None: it wanted none and did not
-        ask). Returns whether `actor` should ask again at once. If it wants more than there are places, it
-        is queued."""
-        # Who holds a place is nearly always nobody.
+        """Note that a turn began `count` of the `allowed` attempts (None: the turn needed no attempt and
+        did not ask). Returns whether `actor` should ask again at once. If `actor` wants more places than
+        are free, it is queued."""
+        # Nearly always, no actor holds a granted place.
         freed = bool(self._granted) and self._take_back(actor)
         if allowed is None:
             if freed:
@@ -144,7 +145,8 @@ class Attempts:
             self.pass_on()
 
     def pass_on(self) -> None:
-        """Wake the first in their lines for what is free, workspaces in turn, and after congestion."""
+        """Grant free places to waiting actors, workspaces in turn, and wake these actors. Also called
+        when a workspace is no longer congested."""
         if self.halted:
             return
         while self._lines and self._held.total < self._limit:
@@ -194,7 +196,7 @@ class Attempts:
         }
 
     async def watch(self, clock: Clock) -> None:
-        """Fail attempts that nobody ends, until cancelled."""
+        """Fail attempts that never end, until cancelled."""
         while True:
             await trio.sleep(LOOK_EVERY_S)
             self.end_unheard(trio.current_time(), clock.now())

@@ -32,12 +32,13 @@ from engine.recording.requeue import (
 from engine.runtime.fair_semaphore import FairSemaphore
 
 MOST = 10_000  # deliveries that one request takes out of the queue: seconds, not minutes
-WITHIN_S = 5.0  # no chunk is begun after this
-COUNT_WITHIN_S = 10.0  # some millions are counted within it
-PATIENCE_S = 5.0  # how long a chunk is waited for, as ingestion waits for a group
-LONGEST_REST_S = 0.1  # after a chunk, as long as that took: events have every other turn
-AT_ONCE = 4  # requests in bulk under way: each keeps the entry queue busy, others wait their turn
-EACH = 1  # of one environment: a second request would only take the deliveries of the first
+WITHIN_S = 5.0  # after this time, no further chunk begins
+COUNT_WITHIN_S = 10.0  # in this time PostgreSQL counts some millions
+PATIENCE_S = 5.0  # how long a request waits for its chunk, as ingestion waits for a group
+# a request rests after a chunk, as long as the chunk took: events have every other turn
+LONGEST_REST_S = 0.1
+AT_ONCE = 4  # bulk requests that run: each keeps the entry queue busy, others wait their turn
+EACH = 1  # per environment: a second request would only take the deliveries of the first
 
 _CHANGES = {"retry": "retried", "discard": "discarded"}
 
@@ -52,18 +53,19 @@ class Bulk(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """How much one request may do (None: as much as any), and how fast (None: as fast as it goes)."""
+    """How many deliveries one request may write (None: no bound), and how fast (None: as fast as
+    possible)."""
 
     most: int | None = None
     per_second: float | None = None
 
     @property
     def chunk(self) -> int:
-        """How many are written at once: no more than a second's worth."""
+        """The number of deliveries that one chunk writes: at most one second's worth."""
         return CHUNK if self.per_second is None else max(1, min(CHUNK, int(self.per_second)))
 
     def lasts_s(self, count: int) -> float:
-        """Return how long so many take at the least."""
+        """Return the least time, in seconds, that `count` deliveries take."""
         return 0.0 if self.per_second is None else count / self.per_second
 
 
@@ -101,9 +103,9 @@ class DeadLetterCommands:
     async def entry(
         self, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry | None:
-        """Return a delivery of the queue. None if it is not IN_DLQ.
+        """Return a delivery of the dead-letter queue. None if the delivery is not IN_DLQ.
 
-        `own` is the customer whose browser asks: other customers' deliveries do not exist for it. Raises
+        `own` is the customer whose browser asks: it cannot see other customers' deliveries. Raises
         Refusal 404 if there is no such delivery.
         """
         entry = await self._log.entry(environment, identifier)
@@ -226,7 +228,7 @@ class DeadLetterCommands:
     async def _counted(
         self, environment: int, which: DeliveryFilter, after: str | None
     ) -> tuple[int, bool]:
-        """Count the deliveries above an id; return also whether these are all."""
+        """Count the deliveries above an id; return also whether the count is complete."""
         total = 0
         until = self._now() + COUNT_WITHIN_S
         while self._now() < until:
@@ -242,7 +244,8 @@ class DeadLetterCommands:
 
 
 def _partly(error: StoreAwayError | PoisonError, done: int, word: str) -> Exception:
-    """Return the error of a request that was stopped; one that has done something says how much."""
+    """Return the error of a request that was stopped. If it has written deliveries, the error says how
+    many."""
     if not done:
         return error
     return Refusal(

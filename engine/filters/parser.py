@@ -88,7 +88,7 @@ class _Parser:
 
     def _expect(self, text: str) -> None:
         if not self._take(text):
-            raise self._unexpected(f", {text!r} is wanted")
+            raise self._unexpected(f", {text!r} is expected")
 
     def _unexpected(self, wanted: str = "") -> FilterError:
         token = self._next
@@ -188,7 +188,7 @@ class _Parser:
 
     def _identifier(self) -> str:
         if self._next.kind != "name" or self._next.text in ("in", "true", "false", "null"):
-            raise self._unexpected(", a name is wanted")
+            raise self._unexpected(", a name is expected")
         return self._advance().text
 
     def _call(self, name: str, target: Node | None, at: int) -> Node:
@@ -229,7 +229,7 @@ class _Parser:
         if isinstance(node, Field):
             return Has(operand=None, name=node.name, at=at)
         if not isinstance(node, Select):
-            raise self._refused(at, "has() asks for a field, as in has(event.payload.name)")
+            raise self._refused(at, "has() takes a field, as in has(event.payload.name)")
         return Has(operand=node.operand, name=node.name, at=at, depth=node.depth)
 
     def _macro(self, name: str, target: Node, at: int) -> Node:
@@ -346,7 +346,7 @@ class _Parser:
                     break
             key = self._expression()
             if not (isinstance(key, Literal) and isinstance(key.value, str)):
-                raise self._refused(key.at, "the keys of a map must be texts")
+                raise self._refused(key.at, "the keys of a map must be strings")
             self._expect(":")
             keys.append(key)
             values.append(self._expression())

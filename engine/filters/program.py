@@ -42,7 +42,7 @@ class Filter:
             return True
         if value is False:
             return False
-        raise EvaluationError("the filter gives no boolean")
+        raise EvaluationError("the filter's result is not a boolean")
 
 
 _alive: WeakValueDictionary[str, Filter] = WeakValueDictionary()  # one of a source for all routes

@@ -63,7 +63,7 @@ def _string(source: str, start: int, opening: str) -> tuple[Token, int]:
     begin = at = start + len(opening)
     while not source.startswith(quote, at):
         if at >= len(source) or (len(quote) == 1 and source[at] in "\r\n"):
-            raise FilterError(source, start, "this text is not closed")
+            raise FilterError(source, start, "this string is not closed")
         at += 2 if source[at] == "\\" and "r" not in prefix else 1
     end = at + len(quote)
     if "b" in prefix:

@@ -14,11 +14,11 @@ class Hearer(Protocol):
     """The part of the directory of actors that is told."""
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Have the destinations of committed deliveries start again from the store, since it is not known
-        which deliveries were told. Deliveries are in seq order."""
+        """Have these deliveries' destinations read from the store again: the intake does not know which
+        destinations were told. `deliveries` are committed and in seq order."""
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Learn of backlog rows that were written, of which some were for nothing."""
+        """Learn of backlog rows that were written. Some of them are not needed."""
 
 
 class Untold:
@@ -30,14 +30,14 @@ class Untold:
         self._rows: list[DirtyDestination] = []
 
     def begin_anew(self, deliveries: Sequence[Delivery], rows: Iterable[DirtyDestination]) -> None:
-        """Have the destinations of committed deliveries begin anew from the store: telling them broke.
-        `rows`: the backlog rows that were written with them."""
+        """Have the destinations of committed deliveries read from the store again, because telling them
+        failed. `rows`: the backlog rows that were written with them."""
         self._deliveries = [*self._deliveries, *deliveries]
         self.spare(rows)
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Tell of backlog rows, of which some were written for nothing: a row that the directory does
-        not know is never removed."""
+        """Tell the directory of backlog rows, some of which are not needed. The directory never removes
+        a row that it does not know."""
         self._rows += rows
         self.tell()
 

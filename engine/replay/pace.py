@@ -6,15 +6,16 @@ Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on 
 import math
 from collections.abc import Container
 
-SPAN_S = 0.1  # of a job's rate that goes at once, and how late a tick may be
+SPAN_S = 0.1  # a job enqueues so much of its rate at once; a tick can be so late
 _MEMORY = 0.85  # weight of the former measure after a second: half is forgotten in 4 s
-# After a long step the environment's jobs rest, if another environment has jobs: so no environment
-# has more than a quarter of the steps' time beside others. A step takes 5 ms, beside live events 60.
+# After a long step the environment's jobs rest, if another environment has jobs. In this way no
+# environment has more than a quarter of the steps' time. A step takes 5 ms, and 60 ms beside live
+# events.
 LONG_STEP_S = 0.25
 STEP_REST = 3.0  # times as long as the step took
 RETRY_S = 1.0  # after the database was away, for the job that noticed
-# Steps in a row that the database gave up, after which a job is. It rests after the first, and twice as
-# long after each: a database that is merely busy for half a minute ends no job.
+# A job fails after so many steps in a row that the database gave up. It rests after the first, and twice
+# as long after each further one: a database that is merely busy for half a minute ends no job.
 SLOW_MOST = 5
 SLOW_REST_S = 1.0
 TOO_SLOW = (
@@ -24,7 +25,7 @@ TOO_SLOW = (
 
 
 def allowed(rate: float | None, paced_until_ms: int, now_ms: int, most: int) -> int:
-    """Return how many may be enqueued now by a job's rate, at most `most`."""
+    """Return how many replays a job's rate allows now, at most `most`."""
     if rate is None:
         return most
     if _paced_until(rate, paced_until_ms, now_ms) > now_ms:
@@ -35,7 +36,7 @@ def allowed(rate: float | None, paced_until_ms: int, now_ms: int, most: int) -> 
 def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int) -> int:
     """Return the instant until which `count` more replays use up the rate.
 
-    Time that was not used is lost, except for a span: a pause is not made up for.
+    Unused time is lost, except for the last `SPAN_S`: a job does not catch up after a pause.
     """
     if rate is None:
         return paced_until_ms
@@ -47,15 +48,15 @@ def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int
 def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
     """Return the instant until which the rate is used up.
 
-    An instant further off than any that `allowed` leads to was written before the clock was set back:
-    it holds back nobody.
+    A stored instant that is further in the future than `allowed` can set was written before the clock
+    was set back. It is ignored.
     """
     longest_ms = math.ceil(max(SPAN_S, 1 / rate) * 1000) + 1
     return paced_until_ms if paced_until_ms - now_ms <= longest_ms else now_ms
 
 
 class Meter:
-    """The speed of one job: how many of its deliveries end in a second, lately."""
+    """The speed of one job: how many of its deliveries end in a second, as a moving average."""
 
     __slots__ = ("_count", "_since", "per_second")
 
@@ -89,25 +90,26 @@ class Rests:
         self._slow: dict[str, int] = {}  # by job: steps in a row that the database gave up
 
     def job_rests(self, job: str, now: float) -> bool:
-        """Return True if a job is not to be taken up yet."""
+        """Return True if a job must not have a step yet."""
         if self._jobs.get(job, now) > now:
             return True
         self._jobs.pop(job, None)
         return False
 
     def environment_rests(self, environment: int, now: float) -> bool:
-        """Return True if an environment's jobs have no step yet."""
+        """Return True if an environment's jobs must not have a step yet."""
         if self._environments.get(environment, now) > now:
             return True
         self._environments.pop(environment, None)
         return False
 
     def away(self, job: str, now: float) -> None:
-        """Note that a job found no database."""
+        """Note that the database was away at a job's step."""
         self._jobs[job] = now + RETRY_S
 
     def gave_up(self, job: str, now: float) -> bool:
-        """Note that the database ended a job's step for its time; return True if the job is to end."""
+        """Note that the database gave up a job's step because it took too long. Return True if the job
+        must end."""
         slow = self._slow[job] = self._slow.get(job, 0) + 1
         self._jobs[job] = now + SLOW_REST_S * 2 ** (slow - 1)
         return slow >= SLOW_MOST

@@ -34,10 +34,12 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # looking a member up costs as much as a call
-# Pools go with their destinations' actors; of more actors than this some have their heads prepared
-# anew. A pool takes 1.4 KB, the state of its signer's hashes included: so many are 94 MB.
+# A pool is dropped with its destination's actor. If there are more actors than this, some pools are
+# dropped earlier, and their heads are prepared again. A pool takes 1.4 KB with the state of its signer's
+# hashes: 94 MB in all.
 POOLS_KEPT = 65_536
-POOLS_EXAMINED = 16  # when one is to make room, so that no attempt pays for all
+# pools that are looked at to make room for a new one, so that no attempt pays for all
+POOLS_EXAMINED = 16
 DESCRIPTORS_LIMIT = 1_000_000  # where the system sets no limit
 
 
@@ -45,8 +47,8 @@ DESCRIPTORS_LIMIT = 1_000_000  # where the system sets no limit
 class WireStatistics:
     """The present work of the client, and its counts since the start."""
 
-    in_flight: int  # exchanges begun and not reported, the waiting ones too
-    waiting: int  # of `in_flight`: until their destination may have another
+    in_flight: int  # exchanges that began and are not reported yet, with the waiting ones
+    waiting: int  # the part of `in_flight` that waits until its destination allows another exchange
     descriptors: int
     descriptors_limit: int
     descriptors_waiting: int
@@ -54,11 +56,11 @@ class WireStatistics:
     openings: int  # connections that are being made, TLS handshakes too
     openings_limit: int
     openings_waiting: int
-    handshakes_waiting: int  # for their turn
+    handshakes_waiting: int  # handshakes that wait for their turn
     idle: int
     pools: int
     lookups: int  # threads in use
-    lookups_waiting: int  # names
+    lookups_waiting: int  # names that wait for a thread
     opened: int
     reused: int
     replaced: int
@@ -79,7 +81,7 @@ class WireClient:
         lookup: Lookup = system_lookup,
         hops: Hops | None = None,
     ) -> None:
-        """Called within trio. `tls` None: by the settings. `lookup` runs in threads."""
+        """Must be called within trio. `tls` None: as the settings say. `lookup` runs in threads."""
         idle = IdleConnections(timers, clock)
         proxy = settings.egress_proxy
         limit = descriptor_limit(settings.descriptor_share_outbound)
@@ -104,7 +106,8 @@ class WireClient:
         self._closed = False
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Begin an attempt. `done` is called once, later, unless the client is shut down before."""
+        """Begin an attempt. The client calls `done` once, after `send` has returned. It never calls
+        `done` after a shutdown."""
         if self._closed:
             return
         destination, delivery = transmission.destination, transmission.delivery
@@ -126,7 +129,7 @@ class WireClient:
                 delivery, transmission.number, body, time(), transmission.trace or event.trace
             )
         except ValueError:
-            # Such a destination was not accepted by us: a key that cannot be read, or damaged rows.
+            # A destination that the API would refuse: its key cannot be read, or its rows are damaged.
             outcome = Outcome(
                 started_at=now,
                 duration_ms=0,
@@ -160,7 +163,8 @@ class WireClient:
         wiring, alive = self._wiring, self._wiring.alive
         waiting = wiring.counts.waiting
         return WireStatistics(
-            # Every exchange is in exactly one of these three, so that no attempt pays for counting.
+            # Every exchange is in exactly one of these three counts, so that no attempt pays for
+            # counting.
             in_flight=waiting + len(alive.openings) + len(alive.connections) - len(wiring.idle),
             waiting=waiting,
             descriptors=wiring.descriptors.used,
@@ -184,7 +188,7 @@ class WireClient:
     def abort_all(self) -> None:
         """Close every connection and take no more work.
 
-        Exchanges in flight are not reported. As after a crash nobody knows their fate, and they are
+        Exchanges in flight are not reported. As after a crash, their outcome is unknown, and they are
         sent again after the next start.
         """
         self._closed = True
@@ -211,8 +215,8 @@ class WireClient:
             pool.configure(destination)
             return pool
         if origin is _INSPECTION:
-            # Maybe nobody will say when it may go: it is for this attempt, which leaves no connection, as
-            # one beyond the limit leaves none.
+            # An INSPECTION's destination may never be forgotten, so its pool is for this attempt only.
+            # It keeps no connection, like a pool beyond the limit.
             pool = ExchangeQueue(self._wiring, destination)
             pool.busy = destination.concurrency
             return pool

@@ -18,8 +18,9 @@ from engine.runtime.tally import Tally
 from engine.wire.failure import WireError
 
 THREADS = 32
-THREADS_WORKSPACE = 4  # and no more than are left free
-FOUND_S = 15.0  # an address that moved is seen soon; a busy destination asks once in a while only
+THREADS_WORKSPACE = 4  # and never more threads than stay free
+# short, so that a changed address is seen soon; long, so that a busy destination asks rarely
+FOUND_S = 15.0
 FAILED_S = 2.0
 CACHE_NAMES = 4096
 
@@ -63,13 +64,13 @@ class Question:
     """A name that is being looked up, or waits for a thread."""
 
     host: str
-    waiters: dict[Waiter, None] = field(default_factory=dict)  # in the order of their coming
-    payer: str | None = None  # the workspace whose thread it uses, once begun
-    queued: set[str] = field(default_factory=set)  # the workspaces in whose queues it stands
+    waiters: dict[Waiter, None] = field(default_factory=dict)  # in the order in which they asked
+    payer: str | None = None  # the workspace whose thread it uses, once the look-up has begun
+    queued: set[str] = field(default_factory=set)  # the workspaces in whose queues it waits
 
 
 class Resolver:
-    """Owner of the threads and of what they found; used on the trio thread only."""
+    """Owner of the threads and of the answers that they found; used on the trio thread only."""
 
     def __init__(self, lookup: Lookup = system_lookup) -> None:
         self._lookup = lookup
@@ -93,7 +94,8 @@ class Resolver:
         waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
         question.waiters[waiter] = None
         if question.payer is None and workspace not in question.queued:
-            # Every workspace that asks may pay, so that nobody waits for another's exhausted share.
+            # Any workspace that asks can pay. In this way no workspace waits for another's exhausted
+            # share.
             question.queued.add(workspace)
             self._queue.put(workspace, question)
             self._begin_some()
@@ -110,10 +112,9 @@ class Resolver:
         return len(self._questions) - self.threads
 
     def _leave(self, question: Question, waiter: Waiter) -> None:
-        """Forget a caller that gave up, and a name that nobody asks for any more.
+        """Forget a caller that gave up. If no caller asks for the name any more, forget the name too.
 
-        While name servers hang, every attempt for their names gives up, and the next attempt asks
-        again.
+        While name servers hang, every attempt for their names gives up, and the next attempt asks again.
         """
         question.waiters.pop(waiter, None)
         if question.waiters or question.payer is not None:
@@ -128,14 +129,14 @@ class Resolver:
         question.queued.clear()
 
     def _begin_some(self) -> None:
-        # While all threads hang, an ask costs the same however many names wait.
+        # While all threads hang, the cost of a question does not depend on how many names wait.
         while self.threads < THREADS and (found := self._queue.take(self._may_begin)) is not None:
             workspace, question = found
             self._begin(question, workspace)
 
     def _may_begin(self, workspace: str) -> bool:
-        # No more than are left free: however many workspaces' name servers hang, one more finds a thread
-        # for as long as that can be.
+        # A workspace never has more threads than stay free. So the next workspace finds a thread even if
+        # the name servers of many workspaces hang.
         free = THREADS - self.threads
         return self._active.of(workspace) < min(THREADS_WORKSPACE, free)
 
@@ -149,7 +150,7 @@ class Resolver:
                 lambda result: self._hand_over(question, result),
                 "resolver",
             )
-        except RuntimeError:  # the system has no thread for us: later there may be one
+        except RuntimeError:  # the system gives no thread now; it can give one later
             refused = outcome.Error(OSError(errno.EAGAIN, "no thread"))
             self._token.run_sync_soon(self._end, question, refused)
 
@@ -158,7 +159,7 @@ class Resolver:
         try:
             self._token.run_sync_soon(self._end, question, result)
         except trio.RunFinishedError:
-            return  # the process is ending; nobody waits any more
+            return  # the process is ending, and no caller waits any more
 
     def _end(self, question: Question, result: outcome.Outcome[Addresses]) -> None:
         self._active.remove(question.payer or "")
@@ -167,7 +168,8 @@ class Resolver:
         self._remember(question.host, answer)
         self._begin_some()
         waiters = list(question.waiters)
-        question.waiters.clear()  # they know the question: without this the collector would have to come
+        # each waiter refers to the question: this breaks the cycle, without the garbage collector
+        question.waiters.clear()
         for waiter in waiters:
             waiter.answer(answer)
 

@@ -25,14 +25,15 @@ SLICE = 2_000  # rows made between two checkpoints: about a millisecond
 
 BACKLOG = Profile(
     "backlog",
-    # Counting a million rows that are not in memory takes seconds, once, at an activation.
+    # Counting a million rows that are not in memory takes seconds. It happens once per activation.
     statement_timeout_s=60.0,
     command_timeout_s=65.0,
-    lean=True,  # each actor that comes about reads: of 20,000 that is a third of what their events cost
+    # each new actor reads: with 20,000 actors, the reads cost a third of what their events cost
+    lean=True,
     settings={
         "plan_cache_mode": "force_generic_plan",
-        # A queue is read along its index and no other way: what sorts first reads all of it, 300,000
-        # rows to return 100. The planner guesses otherwise as long as a table is small.
+        # A queue is read along its index only: a plan that sorts reads the whole queue, 300,000 rows to
+        # return 100. The planner chooses such a plan as long as a table is small.
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
         "enable_sort": "off",
@@ -56,8 +57,9 @@ _STRETCH = """
      WHERE d.environment = $1::integer AND d.destination = $2::uuid
        AND d.class = ($3::smallint[])[{place}] AND d.seq > $4::bigint{bound}
      ORDER BY d.seq LIMIT {examined})"""
-# Of the rows examined those that wait, as many as asked for; then, only where there were fewer, how
-# far the examined rows go. All in one snapshot: what commits meanwhile is in neither.
+# The waiting deliveries among the examined rows, as many as the caller asked for. If there are fewer,
+# also how far the examined rows go. Both come from one snapshot: neither includes what commits
+# meanwhile.
 _QUEUE = """
 WITH picked AS MATERIALIZED (
     SELECT * FROM ({stretch}) x
@@ -155,8 +157,8 @@ SELECT (SELECT min(q.seq) FROM (
        (SELECT d.next_attempt_at_ms FROM deliveries d
         WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
         ORDER BY d.next_attempt_at_ms LIMIT 1)"""
-# Asked for in order only so that the destination's own index is the one way to get it: where one has most
-# of the rows, the planner takes every destination for one that has.
+# The ORDER BY only makes the destination's own index the one possible plan. Without it, if one
+# destination has most of the rows, the planner takes every destination for such a destination.
 _WAITING = """
 SELECT (SELECT count(*) FROM unnest($4::smallint[]) c (class)
         CROSS JOIN LATERAL (
@@ -186,7 +188,8 @@ FROM destination_backlog b WHERE next_due_at_ms < $1::bigint /* of the part */ A
     WHERE d.environment = b.environment AND d.id = b.destination AND d.status = 2
 )
 ORDER BY next_due_at_ms LIMIT $2::integer"""
-# Each looked up by itself: in a join planned while the table was known to be empty, that comes first.
+# Each snapshot is looked up by itself. A join that was planned while the table was known to be empty
+# would read the whole table first.
 _LOWEST = "00000000-0000-0000-0000-000000000000"
 _SNAPSHOTS = """
 SELECT a.place, s.state
@@ -253,7 +256,7 @@ class PostgresBacklog:
         picked, examined, last = (rows[0][name] for name in ("picked", "examined", "last"))
         if rows[0]["seq"] is None:
             rows = []
-        whole = len(rows) == picked < limit  # nothing was left out for want of room
+        whole = len(rows) == picked < limit  # True if the size limit left out no row
         through = rows[-1]["seq"] if not whole else after if last is None else last
         skipped = {}
         if skip_lanes and only_lane is None and through > after:
@@ -296,7 +299,7 @@ class PostgresBacklog:
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """The waiting ones among the given deliveries; see the port."""
+        """The waiting deliveries among the given ids; see the port."""
         named = list(deliveries)
         return deliveries_of(
             await self._pool.fetch(_NAMED, environment, destination, named, _PENDING_OR_RETRYING)

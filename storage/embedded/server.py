@@ -32,18 +32,18 @@ from storage.embedded.tuning import MAIN_FILE, MIB, configuration, memory_of_mac
 
 log = structlog.get_logger("angarium.storage")
 
-MAJOR = "18"  # of the server that comes with the package; data of another one must be converted
+MAJOR = "18"  # of the server in the package; data of another version must be converted
 SUPERUSER = "postgres"
 SOCKET_PATH_LIMIT = 103  # bytes: 107 on Linux, 103 on macOS
 START_TIMEOUT_S = 120.0  # after a crash it replays up to 1 GB of log before it is ready
-ORPHANS_S = 15.0  # and for so long its predecessor's orphans are waited for
+ORPHANS_S = 15.0  # how long a start waits for the processes that a killed server left
 DYING_S = 0.1
-FOLDER = "postgres"  # of the cluster, in the data folder
-STOP_S = 30.0  # for its last checkpoint
+FOLDER = "postgres"  # the cluster's folder in the data folder
+STOP_S = 30.0  # for the server's last checkpoint
 FORCE_S = 8.0  # a server that is told to quit gives its own processes five seconds
-LOG_LIMIT = 10 * MIB  # the log is put aside at a start when it is longer
-RESTORING = "restoring"  # a folder that is there until a backup was restored to its end
-HOLD = "hold-deliveries"  # a file that has a server on this data folder deliver nothing
+LOG_LIMIT = 10 * MIB  # a start puts a longer log aside
+RESTORING = "restoring"  # a folder that exists until a backup is completely restored
+HOLD = "hold-deliveries"  # while this file exists, the server delivers nothing
 
 
 class EmbeddedError(Exception):
@@ -66,8 +66,8 @@ class EmbeddedServer:
         self.cluster = self.data_dir / FOLDER
         self.log_file = self.data_dir / "postgres.log"
         self.stop_within_s = STOP_S
-        self.taken_over = False  # it was running already: its last owner was killed
-        self.given_up = False  # set from any thread: a start under way ends, with its server
+        self.taken_over = False  # True if the server was running already: its last owner was killed
+        self.given_up = False  # set from any thread: a start in progress ends, with its server
         self._durable = durable
         self._servers = servers
         self._lock: int | None = None
@@ -117,9 +117,7 @@ class EmbeddedServer:
                     self._make_cluster(account)
                 running = self._launch(account)
             self._postmaster = running
-        except (
-            OSError
-        ) as error:  # a folder that cannot be written to, programs closed to the account
+        except OSError as error:  # an unwritable folder, or programs that the account may not run
             self._let_go()
             raise EmbeddedError(f"the embedded PostgreSQL cannot be started: {error}") from error
         except BaseException:
@@ -215,7 +213,7 @@ class EmbeddedServer:
         deadline = time.monotonic() + START_TIMEOUT_S
         while (found := read_postmaster(self.cluster)) is not None and found.alive:
             if found.ready:
-                # One that was killed a moment ago still seems to be there.
+                # A server that was killed a moment ago still looks alive.
                 time.sleep(DYING_S)
                 if found.ready and found.alive:
                     self.taken_over = True
@@ -233,7 +231,7 @@ class EmbeddedServer:
         return None
 
     def _make_cluster(self, account: Account) -> None:
-        # Under another name until it is whole, so that a crash half way leaves nothing half made.
+        # A draft name until the folder is complete: a crash leaves no incomplete cluster.
         draft = self.data_dir / "postgres.new"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(mode=0o700)
@@ -255,7 +253,7 @@ class EmbeddedServer:
             text=True,
             check=False,
             cwd="/",
-            start_new_session=True,  # a Ctrl-C is for us
+            start_new_session=True,  # a Ctrl-C is for Angarium alone
             **account.arguments(),
         )
         if done.returncode != 0:
@@ -263,7 +261,8 @@ class EmbeddedServer:
         (draft / "postgresql.conf").write_text(MAIN_FILE, "utf-8")
         sync_file(draft / "postgresql.conf")
         draft.rename(self.cluster)
-        # What is accepted a second later must not be lost with a folder's name.
+        # Events are accepted a second later. They must not be lost because the folder's name was not
+        # durable.
         sync_folder(self.data_dir)
 
     def _launch(self, account: Account) -> Postmaster:
@@ -274,7 +273,7 @@ class EmbeddedServer:
         if self.log_file.exists() and self.log_file.stat().st_size > LOG_LIMIT:
             self.log_file.replace(self.log_file.with_suffix(".log.1"))
         for stale in (".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
-            (folder / stale).unlink(missing_ok=True)  # its number, too, may be another's by now
+            (folder / stale).unlink(missing_ok=True)  # its process id can be another process's now
         deadline = time.monotonic() + ORPHANS_S
         while True:
             try:
@@ -297,11 +296,13 @@ class EmbeddedServer:
                 stdout=output,
                 stderr=output,
                 cwd="/",
-                # A Ctrl-C is for us: the server ends after what is in flight has been recorded.
+                # A Ctrl-C is for Angarium alone: the server ends after outcomes in flight have been
+                # recorded.
                 start_new_session=True,
                 **account.arguments(),
             )
-        process.returncode = 0  # it outlives this object: its end is waited for by its pid file
+        # the server outlives this object: its pid file shows when it has ended
+        process.returncode = 0
         return self._wait_ready(process.pid)
 
     def _wait_ready(self, pid: int) -> Postmaster:

@@ -1,4 +1,5 @@
-"""Snapshots of many actors: read together, told each, and nobody lost to another's fault."""
+"""Snapshots of many actors: read together, and each actor gets its answer, whatever another's
+row does."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -14,7 +15,8 @@ from tests.actors.test_readers import Piece
 
 
 class Store(FakeStore):
-    """Answers when it is let, with the name of whom it is asked for; some rows it cannot read."""
+    """A store that answers each actor with the actor's name. It can be closed, and rows in `rotten`
+    cannot be read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,7 +26,7 @@ class Store(FakeStore):
         self.rotten: set[str] = set()
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """Answer, or not."""
+        """Answer once the store is open, or raise."""
         names = [name for _, name in actors]
         self.asked.append(names)
         if not self.open:
@@ -36,12 +38,12 @@ class Store(FakeStore):
         return [name.encode() for name in names]
 
     def answer(self) -> None:
-        """Let one statement have its answer."""
+        """Let one waiting statement go on."""
         self.lot.unpark()
 
 
 class SnapshotReading:
-    """What an actor asks for."""
+    """An actor's question for its snapshot."""
 
     def __init__(self, name: str, workspace: str = "w") -> None:
         self.key = 1, name
@@ -51,20 +53,20 @@ class SnapshotReading:
         self.failures = 0
 
     def wanted(self) -> bool:
-        """Until it has an answer, or leaves."""
+        """True until the actor has an answer or leaves."""
         return not (self.leaves or self.told or self.failures)
 
     def take_snapshot(self, snapshot: bytes | None) -> None:
-        """Take it."""
+        """Keep the answer."""
         self.told.append(snapshot)
 
     def failed(self) -> None:
-        """Take note."""
+        """Count a failure."""
         self.failures += 1
 
 
 class Bench:
-    """Readers at work on such a store."""
+    """The readers at work on a `Store`."""
 
     def __init__(self) -> None:
         self.store = Store()
@@ -77,7 +79,7 @@ class Bench:
             await self.readers.run()
 
     def submit(self, names: Sequence[str], workspace: str = "w") -> list[SnapshotReading]:
-        """Ask for some."""
+        """Ask for one snapshot per name."""
         made = [SnapshotReading(name, workspace) for name in names]
         for each in made:
             self.readers.submit_snapshot(each)
@@ -95,7 +97,7 @@ async def bench(nursery: trio.Nursery) -> AsyncIterator[Bench]:
 
 
 def names(count: int) -> list[str]:
-    """Some names."""
+    """Return `count` names."""
     return [str(number) for number in range(count)]
 
 
@@ -113,7 +115,7 @@ async def test_actors_that_come_about_together_are_read_together(
 
 async def test_who_is_alone_waits_for_no_others(bench: Bench) -> None:
     (alone,) = bench.submit(["alone"])
-    await trio.testing.wait_all_tasks_blocked()  # the clock stood still
+    await trio.testing.wait_all_tasks_blocked()  # the clock did not move
     assert alone.told == [b"alone"]
 
 
@@ -148,7 +150,7 @@ async def test_a_row_that_cannot_be_read_fails_its_own_actor_alone(bench: Bench)
     await trio.testing.wait_all_tasks_blocked()
     assert {each.key[1] for each in asked if each.failures} == {"7"}
     assert sum(each.told == [each.key[1].encode()] for each in asked) == 99
-    assert len(bench.store.asked) < 16  # by halves
+    assert len(bench.store.asked) < 16  # the batch is halved until the bad row is alone
     statistics = bench.readers.statistics()
     assert (statistics.snapshots, statistics.failures) == (99, 1)
 
@@ -203,7 +205,7 @@ async def test_who_is_being_read_for_when_the_readers_end_asks_again(bench: Benc
 
 
 async def test_snapshots_and_other_reads_go_on_beside_each_other(bench: Bench) -> None:
-    """With one reader left for both, they have it in turn."""
+    """With one reader left for both, they take turns."""
     begun: list[str] = []
     long = [Piece("long", f"w{number}", begun) for number in range(READERS - 1)]
     for each in long:
@@ -239,7 +241,8 @@ async def test_a_batch_is_taken_by_a_reader_that_rests_where_the_last_ones_turns
     first = bench.submit(["first"])
     await trio.testing.wait_all_tasks_blocked()
     begun: list[str] = []
-    # All of one workspace, so that one waits for the reader of the batch although others rest.
+    # All are of one workspace, so that an actor waits for the batch's reader although other readers
+    # rest.
     long = [Piece("long", "alone", begun) for _ in range(READERS)]
     for each in long:
         bench.readers.submit(each)

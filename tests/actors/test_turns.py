@@ -1,4 +1,5 @@
-"""How many turns a delivery takes, and what its commit still has to do where that takes none."""
+"""The number of turns that a delivery takes, and the work that its commit still does if it takes no
+turn."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from tests.actors.fakes import OK, World, failure, running
 
 
 async def settled_turns(world: World, destination: str, count: int, each: int = 1) -> int:
-    """Have so many deliveries made, `each` at a time; return how many turns they took."""
+    """Accept `each` deliveries, `count` times; return how many turns they took."""
     before = world.directory.dispatcher.statistics().turns
     for _ in range(count):
         world.accept(destination, each)
@@ -34,7 +35,7 @@ async def at_rest(world: World, **changes: Any) -> str:
 
 
 def assert_at_rest(world: World, destination: str) -> None:
-    """Nothing waits, is in flight, or counts as held."""
+    """Assert that no delivery waits, is in flight, or counts as held."""
     report = world.directory.health(destination)
     assert (report.pending, report.in_flight) == (0, 0)
     assert world.directory.memory.deliveries == 0
@@ -52,7 +53,8 @@ async def test_a_delivery_that_is_alone_takes_no_turn(autojump_clock: MockClock)
 async def test_a_commit_that_nothing_follows_from_takes_no_turn(autojump_clock: MockClock) -> None:
     async with running() as world:
         destination = await at_rest(world)
-        assert await settled_turns(world, destination, 10, each=2) == 20  # to send, and to judge
+        # one turn to send, one to judge
+        assert await settled_turns(world, destination, 10, each=2) == 20
         assert world.statuses(destination) == {"DELIVERED": 21}
         assert_at_rest(world, destination)
 
@@ -68,7 +70,8 @@ async def test_of_many_that_arrive_together_each_waits_for_its_turn(
         world.commit([world.delivery(world.destination(number)) for number in numbers])
         assert world.directory.attempts.in_flight == 0
         await world.settled()
-        assert world.directory.dispatcher.statistics().turns - before == len(numbers)  # to send
+        # one turn to send
+        assert world.directory.dispatcher.statistics().turns - before == len(numbers)
 
 
 async def test_past_two_slices_the_others_wait_for_their_turns(autojump_clock: MockClock) -> None:
@@ -131,7 +134,7 @@ async def test_what_breaks_outside_of_a_turn_is_that_actors_crash(
     broken: list[str] = []
 
     class Brittle(DestinationMachine):
-        """One that breaks at its first commit."""
+        """A machine that breaks at the first commit."""
 
         def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
             if not broken:
@@ -153,7 +156,7 @@ async def test_what_breaks_outside_of_a_turn_is_that_actors_crash(
 
 
 class Brittle(DestinationMachine):
-    """One that breaks at the outcome of what is alone, once."""
+    """A machine that breaks once, at the outcome of the fragile event."""
 
     broke = False
 
@@ -196,7 +199,7 @@ async def test_a_sender_that_breaks_outside_of_a_turn_loses_nothing(
         world.accept(destination)
         assert (broken, world.directory.statistics().restarts) == ([], 1)
         assert world.directory.statistics().in_flight == 0
-        world.accept(destination)  # told while there is no machine
+        world.accept(destination)  # the destination is told while it has no machine
         await world.settled()
         assert world.statuses(destination) == {"DELIVERED": 3}
         assert len(world.sender.sent) == 3

@@ -1,4 +1,5 @@
-"""Documents of results for tests, made by hand: what was measured is given, the rest stays the same."""
+"""Documents of results for tests, made by hand: a test gives the measurements, everything else is
+constant."""
 
 from collections.abc import Sequence
 
@@ -21,7 +22,7 @@ def run(
     verdict: str = "ok",
     events: int = 100,
 ) -> Run:
-    """Return a run whose measurements have these values of one figure."""
+    """Return a run that measured these values of one figure."""
     return Run(
         scenario,
         "about it",
@@ -38,5 +39,5 @@ def run(
 
 
 def document(*runs: Run) -> Document:
-    """Return a file of these runs."""
+    """Return a document of these runs."""
     return Document(list(runs))

@@ -1,4 +1,5 @@
-"""A server rests once its CPU does, and what is stated is its CPU at the begin of that rest."""
+"""The rest of a server begins once its CPU use stops; the reported figure is its CPU time at that
+moment."""
 
 from collections.abc import Iterator
 from typing import cast
@@ -14,7 +15,7 @@ TICK = 0.01
 
 
 class Working:
-    """A server with so much CPU at each look."""
+    """A server that reports the next given CPU times at each look."""
 
     def __init__(self, looks: Iterator[tuple[float, float]]) -> None:
         self._looks = looks

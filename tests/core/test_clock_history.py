@@ -1,4 +1,4 @@
-"""The steps of the clock, as snapshots that were taken before them are told."""
+"""The history of the clock's steps: how far each snapshot's time must be moved by later steps."""
 
 import random
 
@@ -14,9 +14,9 @@ NOW = 1_800_000_000.0
     [
         (NOW - 100, 3600 - 60),  # before both steps
         (NOW, 3600 - 60),
-        (NOW + 3600 + 1, 0),  # between the two, or after both: the clock said this instant twice
+        (NOW + 3600 + 1, 0),  # between the steps or after both: the clock showed this instant twice
         (NOW + 3600 + 100, 0),  # after both
-        (NOW + 100, 0),  # never, by this clock
+        (NOW + 100, 0),  # this clock never showed this instant
         (NOW + 3600 + 25, 0),
     ],
 )
@@ -38,10 +38,11 @@ def test_an_instant_that_the_clock_has_not_said_again_is_of_before_the_step_back
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_snapshot_counts_as_older_than_it_is(seed: int) -> None:
-    """More steps than are told apart, ahead and back, by random amounts."""
+    """The clock steps more often than the history can hold, ahead and back, by random amounts."""
     chance = random.Random(seed)
     steps = ClockHistory()
-    real, told_of_real = NOW, 0.0  # a clock that is right, and what the other one is ahead of it
+    # a clock that is right, and how far the other clock is ahead of it
+    real, told_of_real = NOW, 0.0
     taken: list[tuple[float, float]] = []
     for _ in range(3 * MOST_ERAS):
         real += chance.uniform(1, 1_000)

@@ -1,4 +1,4 @@
-"""HTTP/1.1 connections over real sockets: framing in motion, deadlines, and clients at their worst."""
+"""HTTP/1.1 connections over real sockets: framing in pieces, deadlines, and hostile clients."""
 
 import socket
 import time
@@ -76,7 +76,7 @@ async def test_requests_that_differ_in_their_length_alone_are_each_judged_by_the
         answer = await client.response()
         assert answer.status == 413
         spent = BUILT_IN["scale"].ingest_per_minute - int(answer.headers["x-ratelimit-remaining"])
-        assert spent == 10  # each was counted once
+        assert spent == 10  # each request was counted once
         assert house.bodies.drawn == 0
 
 
@@ -112,10 +112,10 @@ async def test_nothing_is_read_while_a_request_is_answered() -> None:
                 await client.send(post() * 100)
                 sent += 100
                 still.deadline = trio.current_time() + 0.5
-        assert sent * len(post()) > 100_000  # what the kernel takes, and no more
+        assert sent * len(post()) > 100_000  # as much as the kernel's buffers take, and no more
         passes = house.reactor.passes
         await trio.sleep(0.05)
-        assert house.reactor.passes - passes < 3  # nor does the reactor spin meanwhile
+        assert house.reactor.passes - passes < 3  # the reactor does not spin meanwhile
         other = await house.connect()
         await other.send(post(key=None))
         assert (await other.response()).status == 401
@@ -190,7 +190,7 @@ async def test_what_is_smuggled_behind_a_request_is_not_answered() -> None:
             await client.send(request)
             assert (await client.response()).status == 400
             assert await client.closed()
-        # Within a body it is body, and an Upgrade or a GET with a body changes nothing.
+        # Bytes within a body stay body. An Upgrade header, or a GET with a body, does not change that.
         client = await house.connect()
         upgrade = (b"Connection: Upgrade", b"Upgrade: websocket")
         await client.send(post(b"/events", smuggled, INGEST, *upgrade) + post())
@@ -213,12 +213,13 @@ async def test_100_continue_is_said_once_the_head_was_accepted() -> None:
         assert await client.until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue"
         await client.send(EVENT)
         assert (await client.response()).status == 202
-        # A refused one is not invited to send, and since it may do so all the same, it ends.
+        # A refused request gets no 100. Its client may send the body all the same, so its connection
+        # closes.
         await client.send(post(b"/events", b"", None, expect, length=len(EVENT)))
         answer = await client.response()
         assert (answer.status, answer.headers["connection"]) == (401, "close")
         assert await client.closed()
-        # Who does not wait is not invited either.
+        # A client that has already sent its body gets no 100 either.
         client = await house.connect()
         await client.send(post(b"/events", EVENT, INGEST, expect))
         assert (await client.response()).status == 202
@@ -258,7 +259,8 @@ async def test_an_early_answer_to_a_long_body_ends_the_connection_and_is_read() 
 
 async def test_a_slow_head_is_a_408() -> None:
     async with open_house(limits=DEADLINES) as house:
-        started = trio.current_time()  # before the accept, from which on the head has its time
+        # before the accept: the head's deadline begins with the accept
+        started = trio.current_time()
         client = await house.connect()
         await client.send(b"GET / HT")
         answer = await client.response()
@@ -285,7 +287,7 @@ async def test_a_dripping_head_does_not_extend_its_deadline() -> None:
 
         with pytest.raises(trio.BrokenResourceError):
             await drip()
-        assert drops < 50  # a second's; on a busy machine there are fewer
+        assert drops < 50  # 50 drops take a second; on a busy machine there are fewer
 
 
 @pytest.mark.parametrize("path", [b"/events", b"/other"])
@@ -293,7 +295,7 @@ async def test_a_slow_body_is_a_408(path: bytes) -> None:
     async with open_house(limits=DEADLINES) as house:
         client = await house.connect()
         await client.send(post(path, b"{", length=2))
-        if path == b"/other":  # the application answers what it does not read
+        if path == b"/other":  # the application answers without reading the body
             assert (await client.response()).status == 404
             assert await client.closed()
             return
@@ -364,7 +366,7 @@ async def test_a_reset_while_the_body_waits_for_its_commit_gives_its_bytes_back_
         await house.ingest.wait_waiting()
         await client.send(
             b"x"
-        )  # so that the door stops reading, and has the reset to notice itself
+        )  # so that the door stops reading and must notice the reset by itself
         await client.reset()
         other = await house.connect()
         await other.send(post(key=None))
@@ -395,7 +397,8 @@ async def test_beyond_the_limit_the_idle_longest_are_closed_then_503() -> None:
         for client in idle[1:]:
             await client.send(post(key=None))
             assert (await client.response()).status == 401
-        busy = await house.connect()  # takes the place of the first, which has never said anything
+        # takes the place of the first connection, which has never sent anything
+        busy = await house.connect()
         await busy.send(post())
         await house.ingest.wait_waiting(1)
         assert await idle[0].closed()

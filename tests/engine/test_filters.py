@@ -1,4 +1,5 @@
-"""Filters: what they see of an event, what is refused when they are written, and where."""
+"""Filters: the fields of an event that they see, the filters that are refused, and the place in the
+error."""
 
 import subprocess
 import sys
@@ -51,8 +52,8 @@ TRUE = [
     "event.payload.on || event.payload.nothing == 1",
     "event.payload.nothing == 1 || event.payload.on",
     "double(event.payload.n) / 2.0 == 2.5 && event.payload.n / 2 == 2 && -7 / 2 == -3 && -7 % 2 == -1",
-    "event.payload.big > 1.0e29",  # a double: what is longer than 64 bits
-    "event.payload.twice == 2",  # the last of its name
+    "event.payload.big > 1.0e29",  # a double: an integer longer than 64 bits
+    "event.payload.twice == 2",  # of two values with one name, the last
     "event.payload.lone == '\\ufffd'",
     "type(event.payload.tags) == list && type(event.payload.n) == int",
     "int('5') == event.payload.n && string(event.payload.n) == '5'",
@@ -73,7 +74,7 @@ FAILED = [
     ("event.payload.nothing == 1", "no such key: nothing"),
     ("event.payload.country.code == 1", "these operands do not go together"),
     ("event.payload.no < 1", "these operands do not go together"),
-    ("event.payload.n", "the filter gives no boolean"),
+    ("event.payload.n", "the filter's result is not a boolean"),
     ("event.payload.n && true", "these operands do not go together"),
     ("event.payload.n / 0 == 1", "division by zero"),
     ("event.payload.tags[9] == 'a'", "index out of bounds"),
@@ -134,12 +135,12 @@ REFUSED = [
     ),
     (" && ".join(["event.payload.a.all(x, true)"] * 9), "more than 8 macros"),
     ("event.payload.a.exists(x)", "exists() takes a variable and an expression"),
-    ("event.payload.a.exists(1, true)", "a name is wanted"),
-    ("event.payload.a.exists(in, true)", "a name is wanted"),
+    ("event.payload.a.exists(1, true)", "a name is expected"),
+    ("event.payload.a.exists(in, true)", "a name is expected"),
     ("event.payload.a.exists(if, true)", "'if' is a reserved word"),
     ("has(event)", "unknown name"),
-    ("has(event.payload['a'])", "has() asks for a field"),
-    ("'a", "this text is not closed"),
+    ("has(event.payload['a'])", "has() takes a field"),
+    ("'a", "this string is not closed"),
     ("'\\q' == 'a'", "malformed escape"),
     ("'\\ud800' == 'a'", "malformed escape"),
     ("9223372036854775808 == 1", "more than 64 bits"),
@@ -150,7 +151,7 @@ REFUSED = [
     ("!" * 40 + "true", "nested more than 32 deep"),
     (" + ".join(["1"] * 40) + " > 0", "nested more than 32 deep"),
     ("event.payload" + "['a']" * 40 + " == 1", "nested more than 32 deep"),
-    ("{1: 2}[1] == 2", "the keys of a map must be texts"),
+    ("{1: 2}[1] == 2", "the keys of a map must be strings"),
     ("timestamp(event.occurredAt)", "can only be compared"),
     ("true ? duration('1h') : duration('2h')", "can only be compared"),
     ("'" + "é" * 1024 + "' == 'a'", "at most 2048 bytes"),

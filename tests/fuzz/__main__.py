@@ -1,8 +1,9 @@
-"""Fuzzes one door, guided by the branches that inputs reach: `python -m tests.fuzz DOOR --minutes 5`.
+"""The fuzzer of one door, guided by the branches that inputs reach: `python -m tests.fuzz DOOR --minutes
+5`.
 
-It needs atheris, which is no dependency of anything here: without it, it says so. What raises is kept
-in the corpus under a name of its hash, for whoever mends it to name; what reaches more is kept too, the
-smallest of it.
+It needs atheris, which is not among the dependencies, and says so if it is missing. An input that raises
+is kept in the corpus under its hash; whoever fixes the bug gives the file a name. The smallest inputs
+that reach new branches are kept too.
 """
 
 import argparse
@@ -18,11 +19,13 @@ from pathlib import Path
 
 from tests.fuzz.door import CORPUS, NAMES, door
 
-LONGEST = 4_096  # bytes of an input; what is dear by its length has tests that count steps
-SLOW_S = 20  # of one input: it hangs
-LARGEST_MIB = 2_048  # of memory
-KEPT = 20  # inputs of a door that are kept for what they reach: the suite replays all of them
-KEPT_BYTES = 400  # of each
+# bytes of an input; for inputs whose cost grows with their length, other tests count steps
+LONGEST = 4_096
+SLOW_S = 20  # an input that takes longer hangs
+LARGEST_MIB = 2_048  # of the fuzzer's memory
+# inputs of a door that are kept for the branches they reach: the suite replays all of them
+KEPT = 20
+KEPT_BYTES = 400  # the size of each of these inputs at most
 GROWN = "grown"
 REACHES = "reaches-"
 _FOUND = ("crash", "timeout", "oom", "slow")
@@ -34,7 +37,8 @@ def main() -> int:
     parser.add_argument("door", choices=NAMES)
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=random.randrange(1, 1 << 31))
-    parser.add_argument("--within", type=Path, help=argparse.SUPPRESS)  # of the process that fuzzes
+    # set for the child process that fuzzes
+    parser.add_argument("--within", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--watched", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if importlib.util.find_spec("atheris") is None:
@@ -49,7 +53,7 @@ def main() -> int:
 
 
 def _supervise(name: str, minutes: float, seed: int) -> int:
-    """Fuzz in a process of its own, then keep what it found."""
+    """Fuzz in a child process, then keep the inputs that it found."""
     print(f"{name}: {minutes:g} min, seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="angarium-fuzz-") as folder:
         place = Path(folder)
@@ -64,7 +68,7 @@ def _supervise(name: str, minutes: float, seed: int) -> int:
         for path in found:
             kept = CORPUS / name / f"found-{path.name.rpartition('-')[2][:12]}"
             kept.write_bytes(path.read_bytes())
-            print(f"{name}: {kept} raises: give it a name when it is mended")
+            print(f"{name}: {kept} raises: fix the bug, then give the file a name")
         if not found and code == 0:
             _keep(name, place / GROWN)
     print(f"{name}: {len(found)} found")
@@ -72,7 +76,7 @@ def _supervise(name: str, minutes: float, seed: int) -> int:
 
 
 def _keep(name: str, grown: Path) -> None:
-    """Keep of what reaches more a few small inputs, of all sizes."""
+    """Keep a few small inputs, of all sizes, among those that reach new branches."""
     folder = CORPUS / name
     for path in folder.glob(f"{REACHES}*"):
         shutil.copy(path, grown)
@@ -86,7 +90,7 @@ def _keep(name: str, grown: Path) -> None:
 
 
 def _fuzz(name: str, place: Path, watched: list[str], minutes: float, seed: int) -> int:
-    """Fuzz here; it ends by the fuzzer's own exit."""
+    """Fuzz in this process; the fuzzer itself ends the process."""
     atheris = importlib.import_module("atheris")
     with atheris.instrument_imports(include=[*watched, f"tests.fuzz.doors.{name}"]):
         target = door(name)

@@ -1,12 +1,13 @@
-"""How many steps a regular expression takes, counted: a matcher that goes back as Python's does.
+"""The number of steps that a regular expression takes, counted by a matcher that backtracks as Python's
+does.
 
-Seconds depend on the machine, steps on the pattern and its input alone. Of Python's matcher it has the
-order in which things are tried, and none of its short cuts, which save a constant.
+Seconds depend on the machine; steps depend on the pattern and its input alone. This matcher tries
+alternatives in the order of Python's, without its short cuts, which save only a constant factor.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from re import _constants as codes  # what patterns are read into
+from re import _constants as codes  # the parsed form of patterns
 from re import _parser as parser
 from typing import Any
 
@@ -16,10 +17,10 @@ _REPEATS = (codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT)
 Then = Callable[[int], bool]
 Match = Callable[[int, Then], bool]
 ENDLESS = codes.MAXREPEAT
-_SAMPLES = 4  # of what stands before a repetition; three times as many of what it repeats
-_HEADS, _PUMPS = 5, 14  # that are tried of one pattern
-_LARGE = 1_000  # a repetition of so many is as good as one without end
-_LETTERS = 12  # of those that a pattern is written with
+_SAMPLES = 4  # of what can stand before a repetition; of the repeated part, three times as many
+_HEADS, _PUMPS = 5, 14  # beginnings and repeated parts that are tried per pattern
+_LARGE = 1_000  # a repetition of so many counts as one without end
+_LETTERS = 12  # of the letters in the pattern
 _CATEGORIES: dict[Any, Callable[[str], bool]] = {
     codes.CATEGORY_DIGIT: str.isdigit,
     codes.CATEGORY_NOT_DIGIT: lambda c: not c.isdigit(),
@@ -39,7 +40,7 @@ class Steps:
 
     def __init__(self, pattern: re.Pattern[Any], text: str, most: int) -> None:
         self.count = 0
-        self._end = -1  # of what was found last
+        self._end = -1  # where the last match ended
         self._text = text
         self._most = most
         self._folded = bool(pattern.flags & re.IGNORECASE)
@@ -50,7 +51,7 @@ class Steps:
         return self._sequence(list(self._tree), 0, lambda at: at == len(self._text))
 
     def everywhere(self) -> None:
-        """Search from each place on, as `finditer` does. Raises TooManyError."""
+        """Search from each position on, as `finditer` does. Raises TooManyError."""
         at = 0
         while at <= len(self._text):
             self._end = -1
@@ -167,19 +168,19 @@ def _is_in(item: Any, character: str) -> bool:
 
 
 class Attack(Struct, frozen=True):
-    """A text that repeats what a pattern repeats, and then fails it."""
+    """A text that repeats what a pattern repeats and then does not match it."""
 
     head: str
     pump: str
     end: str
 
     def text(self, length: int) -> str:
-        """Return it with about so many characters."""
+        """Return the text with about `length` characters."""
         return self.head + self.pump * (length // len(self.pump) + 1) + self.end
 
 
 def attacks(pattern: re.Pattern[Any]) -> Iterator[Attack]:
-    """Yield what is tried against a pattern."""
+    """Yield the attacks to try against a pattern."""
     tree = _tree(pattern)
     letters = sorted(set(_letters(tree)))[:_LETTERS] or ["a"]
     pumps: dict[str, None] = {}
@@ -194,8 +195,9 @@ def attacks(pattern: re.Pattern[Any]) -> Iterator[Attack]:
 
 
 def repeats_without_end(pattern: re.Pattern[Any]) -> int:
-    """Return how many repetitions have no bound, or a large one. One of more than single characters
-    counts twice, since it can be ambiguous in itself; one alone over a whole text goes back once."""
+    """Return how many repetitions have no bound, or a large one. A repetition of more than single
+    characters counts twice, since it can be ambiguous in itself. A single repetition over a whole text
+    backtracks once."""
     return sum(_endless(_tree(pattern)))
 
 
@@ -230,7 +232,7 @@ def _letters(tree: Any) -> Iterator[str]:
 def _repeats(
     items: list[Any], before: list[str], letters: list[str]
 ) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield of each repetition what can stand before it, and what it can repeat."""
+    """Yield, for each repetition, texts that can stand before it and texts that it can repeat."""
     for item in items:
         code, value = item
         if code in _REPEATS:
@@ -259,13 +261,13 @@ def _samples(items: list[Any], letters: list[str]) -> list[str]:
             each = [*([""] if value[0] == 0 else []), *each]
         else:
             continue
-        # In turns, so that each of the first ones is tried with each of what may follow it.
+        # Items take turns, so that each of the first texts is tried with each text that can follow it.
         found = [one + more for more in each for one in found][: _SAMPLES * 3]
     return found
 
 
 def _characters(item: Any, letters: list[str]) -> list[str]:
-    """Return some characters that a place takes: first of those that the pattern is written with."""
+    """Return some characters that match at a place, first those that appear in the pattern."""
     code, value = item
     if code is codes.LITERAL:
         return [chr(value)]

@@ -1,7 +1,7 @@
 """Promise 9, with a whole server in a process of its own: no socket connects to a denied address.
 
-Every `connect` of the process is written down by the interpreter's audit hook. The server may reach one
-address, and everything is tried to bring it to another, where somebody listens.
+The interpreter's audit hook writes down every `connect` of the process. The server may reach one
+address. The tests try everything to bring it to another address, where a trap listens.
 """
 
 import json
@@ -28,7 +28,8 @@ PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"
 
 
 class Trap(threading.Thread):
-    """Listens where nobody may connect to, by IPv4 and IPv6, as a proxy would; counts who comes."""
+    """A trap that listens at denied addresses, by IPv4 and IPv6, as a proxy would; it counts
+    connections."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
@@ -52,7 +53,7 @@ class Trap(threading.Thread):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Takes deliveries; a path that says so leads to the trap."""
+    """The receiver's handler. A path that says so redirects to the trap."""
 
     server: "Place"
 
@@ -78,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Place(ThreadingHTTPServer):
-    """The receiver, where the server may go."""
+    """The receiver, at the address that the server may reach."""
 
     daemon_threads = True
 
@@ -98,7 +99,7 @@ class Place(ThreadingHTTPServer):
 
 
 class Street:
-    """A watched server, the receiver, the trap, and a name server that lies."""
+    """A watched server, the receiver, the trap, and a name server that gives false addresses."""
 
     def __init__(self, house: House, place: Place, trap: Trap, names: Nameserver) -> None:
         self.house = house
@@ -107,7 +108,7 @@ class Street:
         self.names = names
 
     def tried(self, **destination: object) -> Any:
-        """Make a destination and send it a sample; return what became of it."""
+        """Make a destination and send it a sample; return the attempt's result."""
         made = self.house.api("POST", "/destinations", {"name": "d", **destination})
         if made["secret"] is not None:
             self.house.secrets.append(made["secret"])
@@ -184,7 +185,7 @@ def test_no_notation_and_no_name_brings_it_there(street: Street) -> None:
 
 def test_a_name_that_changes_its_mind_brings_it_nowhere_else(street: Street) -> None:
     street.names.zone["rebind.test"] = [(HERE,), ("127.0.0.1",)]
-    # Somebody listens at that port of the other address, too: it would be answered there.
+    # A listener waits at that port of the other address, too, and would accept the connection.
     with socket.create_server(("127.0.0.1", street.place.port)) as other:
         other.settimeout(0)
         for number in range(4):
@@ -202,7 +203,8 @@ def test_a_redirect_is_followed_nowhere_and_proxies_of_the_environment_are_ignor
     assert street.tried(url=f"{street.place.url}/plain")["success"]
     told = street.tried(url=f"{street.place.url}/away/there")
     assert (told["errorCategory"], told["responseStatus"]) == ("REDIRECT", 307)
-    # By https a proxy would be asked to connect: the receiver is, and speaks no TLS.
+    # A proxy would be asked for a connection by https. Instead the receiver is asked, and it speaks no
+    # TLS.
     told = street.tried(url=f"https://{HERE}:{street.place.port}/tls")
     assert told["errorCategory"] in ("TLS", "CONNECTION"), told
     assert {"/plain", "/away/there"} <= set(street.place.paths)

@@ -28,7 +28,7 @@ async def shell(house: ServiceHouse, tenant: Tenant) -> Terminal:
 async def dead(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int
 ) -> tuple[str, list[str]]:
-    """Return a destination with so many dead deliveries, newest first; the receiver is well again."""
+    """Return a destination with `count` dead deliveries, newest first; its receiver works again."""
     target = await destination(api, receiver.url(), delivery=NO_RETRIES)
     receiver.answer = lambda _: 500
     for _ in range(count):
@@ -95,7 +95,7 @@ async def test_all_that_waits_is_cancelled_after_a_question(
 async def delivered(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int, **delivery: Any
 ) -> str:
-    """Return a destination with so many delivered deliveries."""
+    """Return a destination with `count` delivered deliveries."""
     target = await destination(api, receiver.url(), delivery=delivery)
     for _ in range(count):
         event = await post(api, "order.created")
@@ -266,7 +266,7 @@ async def test_an_embed_session_is_made_and_sees_its_customer(
     assert (await shell("embed", "session", "acme", "--ttl", "5")).code == 2
     drawn = (await embedded.ok("embed", "context")).one
     assert (drawn["customerExternalId"], drawn["permissions"]["replay"]) == ("acme", True)
-    assert (await shell("embed", "context")).code == 5, "it is for sessions alone"
+    assert (await shell("embed", "context")).code == 5, "the route is for embed sessions alone"
 
 
 async def test_the_workspace_is_shown_and_set(shell: Terminal) -> None:

@@ -1,8 +1,8 @@
-"""Who begins processes anew: a process manager, and the hand that strikes.
+"""The process manager of a history: it restarts processes, and it carries out the strikes.
 
-A process that has ended is followed by another after a while, unless one lives. Several nodes have one
-parent, which begins each part's node anew. Nodes of another number of parts are another parent's: whoever
-loses to them is told to end with all of its parent's.
+Some time after a process has ended, the keeper starts another for its part, unless one lives. Several
+nodes have one parent, which restarts each part's node. Nodes with another number of parts belong to
+another parent: if a node loses its part to them, it is told to end, with all nodes of its parent.
 """
 
 from functools import partial
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 CLOCKS_S = (-172_800.0, -3_600.0, -90.0, 0.0, 0.0, 45.0, 1_800.0, 100_000.0)
 DRIFTS_S = (-86_400.0, -300.0, 120.0, 7_200.0)
-SUCCEEDED_S = (0.0, 0.5, 2.0, 3.0)  # after a node began to stand still
-PARTS = (1, 2, 3, 4, 5)  # that another parent may share the database by
-SPARE = 2  # processes beside one for each part
+SUCCEEDED_S = (0.0, 0.5, 2.0, 3.0)  # after a node has stalled
+PARTS = (1, 2, 3, 4, 5)  # numbers of parts that another parent can have
+SPARE = 2  # processes besides one for each part
 
 
 class Keeper:
-    """Owner of the processes' beginnings and of their unnatural ends."""
+    """Owner of the processes: it starts them, and ends them by force."""
 
     def __init__(self, world: "World", faults: Faults) -> None:
         self._world = world
         self._faults = faults
         self._chance = world.chance("keeper")
         self._none = trio.Event()
-        self._after_s = 0.0  # how long after the next end another one begins
-        self._group = 0  # of the parent that begins nodes anew
+        self._after_s = 0.0  # the time from the next end of a process to the start of another
+        self._group = 0  # the number of the parent that restarts nodes
         self._parts = world.plan.nodes
         world.on_ended = self._ended
         faults.strike = self.strike
 
     def boot(self, number: int = 0) -> Process:
-        """Begin the process of a part, whether another lives or not."""
+        """Start the process of a part, even if another process of that part lives."""
         world = self._world
         jumps = "clock" in world.plan.faults and not world.calm
         clock_s = self._chance.choice(CLOCKS_S) if jumps else 0.0
@@ -54,17 +54,17 @@ class Keeper:
         return process
 
     def boot_missing(self) -> None:
-        """Begin a process for each part that has none."""
+        """Start a process for each part that has none."""
         for number in range(self._parts):
             self._boot_unless_any(number, self._group)
 
     @property
     def living(self) -> list[Process]:
-        """All that live, the newest last."""
+        """All living processes, the newest last."""
         return [process for process in self._world.processes if not process.dead]
 
     async def wait_none(self) -> None:
-        """Return when none lives."""
+        """Return once no process lives."""
         while self.living:
             self._none = trio.Event()
             await self._none.wait()
@@ -92,7 +92,7 @@ class Keeper:
     # --- strikes
 
     def strike(self, strike: Strike, process: Process | None) -> None:
-        """Let a strike fall, on `process` where it is known whom it concerns."""
+        """Carry out a strike, on `process` if the strike was aimed at one."""
         living = self.living
         if strike.kind == "away":
             self._faults.leave(strike.lasts_s)
@@ -142,8 +142,8 @@ class Keeper:
                 self._world.later(delay_s, begin)
 
     def _succeed(self, process: Process) -> None:
-        """Begin another process for the part of one that lives, unless that one's parent is not the one
-        that begins nodes any more."""
+        """Start another process for the part of a living one. Do nothing if that process's parent no
+        longer restarts nodes."""
         if process.group != self._group or self._world.calm or self._world.over:
             return
         if len(self.living) < self._parts + SPARE:

@@ -1,7 +1,7 @@
-"""What is going to happen in a history, drawn from its seed: data only, so that a part can be left out.
+"""The plan of a history, drawn from its seed: data only, so that a part of it can be left out.
 
-What depends on how the engine gets on (each statement's delay, each answer's) is drawn on the way, from
-streams of their own; everything that can be said before is said here.
+Whatever depends on the engine's progress (the delay of each statement and answer) is drawn during the
+run, from streams of its own. Everything else is here.
 """
 
 from random import Random
@@ -13,26 +13,26 @@ from tests.sim.endpoints import with_tokens
 from tests.sim.patience import with_patience
 from tests.sim.trace import Item
 
-# What can go wrong, and how many of a hundred histories have it: each has a few, so that rare ones meet.
+# Faults, and how many of a hundred histories have them: each history has a few, so that rare ones meet.
 FAULTS = {
     "late": 50,  # statements that take long
     "unsent": 35,  # statements that never left
-    "unheard": 40,  # done, and the connection was lost before the answer
-    "delayed": 35,  # denied, and done later all the same
-    "contention": 25,  # lost a race, nothing written
+    "unheard": 40,  # statements that were done, but the connection was lost before the answer
+    "delayed": 35,  # statements that were reported as failed, and done later all the same
+    "contention": 25,  # statements that lost a race and wrote nothing
     "poison": 12,  # events that the database refuses
-    "away": 30,  # no database for a while
+    "away": 30,  # the database cannot be reached for a while
     "kill": 55,
     "takeover": 22,  # a second process while the first one runs
-    "stop": 15,  # told to end, and begun anew
-    "stall": 25,  # a process that stands still
-    "crash": 25,  # a turn of an actor that raises
+    "stop": 15,  # a process that is told to end, and restarted
+    "stall": 25,  # a process that stalls
+    "crash": 25,  # an actor's turn that raises
     "clock": 20,  # another wall clock at each start
-    "drift": 12,  # a wall clock that jumps under way
-    "small": 45,  # bounds so small that all of them are met
-    "passive": 50,  # actors that leave soon
+    "drift": 12,  # a wall clock that jumps while the process runs
+    "small": 45,  # bounds so small that all of them are reached
+    "passive": 50,  # actors that are passivated soon
 }
-# What callers do beside posting single events.
+# Actions of callers besides posting single events.
 WISHES = {
     "batch": 50,
     "keys": 50,
@@ -48,7 +48,7 @@ WISHES = {
     "own": 15,  # destinations of the service's own events
     "rate": 20,
 }
-# What receivers do; all begin with `well`, and are `well` again at the end.
+# The behaviours of receivers; all receivers begin with `well`, and are `well` again at the end.
 RECEIVERS = {
     "well": 30, "slow": 12, "fails": 16, "busy": 10, "gone": 4, "silent": 8, "resets": 8,
     "flapping": 16, "dead": 10, "picky": 8,
@@ -70,29 +70,27 @@ SCHEDULES_S: tuple[tuple[int, ...], ...] = (
 )  # fmt: skip
 LONG_SCHEDULES_S: tuple[tuple[int, ...], ...] = ((5, 300, 900), (60, 600), (1, 1200))
 ENVIRONMENTS = (1, 2)
-LONG_SHARE = 0.06  # of the histories last an hour instead of minutes: idle time costs, too
-AUTO_SHARE = 0.3  # of a dense history's destinations: enough comes there for a limit to move
-AUTO_MOST = 12  # the bound of those: little above where they begin, so that it is met
-DENSE_SHARE = (
-    0.15  # have much come at once for few, within small bounds: what spills and is read back
-)
-# Have processes that are behind: actors wait for their turns, answers for being heard. Operators are
-# quick there, and kills fall between two groups of outcomes.
+LONG_SHARE = 0.06  # part of the histories that last an hour, not minutes: idle time also costs
+AUTO_SHARE = 0.3  # of a dense history's destinations: they get enough events to move a limit
+AUTO_MOST = 12  # the bound of those limits: little above their first value
+DENSE_SHARE = 0.15  # many events for few destinations, within small bounds: spills are read back
+# Histories with slow processes: actors wait for their turns, and answers wait to be read. Operators act
+# quickly there, and kills fall between two groups of outcomes.
 BUSY_SHARE = 0.15
-# Have calls between two modules that raise: a hand-over that breaks in the middle.
+# Histories in which calls between two modules raise: a hand-over breaks in the middle.
 BREAK_SHARE = 0.15
-AIMED_SHARE = 0.6  # of the kills of a busy history
-AIMED_MOST = 40  # groups of outcomes, of which one is the last
-LEAVES_AFTER_S = 0.3  # of idle actors there: sooner than some answers are heard
-# Have people who want single deliveries sent now, or no more.
+AIMED_SHARE = 0.6  # part of the kills of a busy history
+AIMED_MOST = 40  # a kill falls at one of so many groups of outcomes
+LEAVES_AFTER_S = 0.3  # idle actors leave so soon there: sooner than some answers are read
+# Histories in which callers send single deliveries now, or cancel them.
 ORDERS_SHARE = 0.3
-ORDERS = ("hasten", "withdraw")  # wishes of their own number
+ORDERS = ("hasten", "withdraw")  # wishes that have a count of their own
 ORDERS_MOST = 8
-# Of longer histories it would cost too much: idle actors are looked for all the time.
+# A longer history would cost too much: the engine looks for idle actors all the time.
 HASTY_S = 60.0
 
 
-# Have batches of many parts beside single events: each costs as much as a history.
+# Histories with batches of many parts besides single events: each batch costs as much as a history.
 LARGE_SHARE = 0.06
 LARGE_EVENTS = (8, 15, 30)
 
@@ -119,7 +117,7 @@ class NewDestination(Struct, frozen=True):
 
 
 class Post(Struct, frozen=True):
-    """A request of events. `times`: how often it is sent again where nobody can say what came of it."""
+    """A request of events. `times`: how often it is sent again if its result is unknown."""
 
     at: float
     environment: int
@@ -129,7 +127,7 @@ class Post(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """Something else that a caller wants: of destination, rule or job number `which`, counted round."""
+    """Another wish of a caller, for destination, rule or job number `which` (modulo their number)."""
 
     at: float
     kind: str
@@ -160,7 +158,7 @@ class Bounds(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """A whole history before it happens."""
+    """The plan of a whole history."""
 
     seed: int
     faults: frozenset[str]
@@ -170,15 +168,15 @@ class Plan(Struct, frozen=True):
     wishes: tuple[Wish, ...]
     strikes: tuple[Strike, ...]
     bounds: Bounds
-    trouble: float  # how many of the statements meet a fault
+    trouble: float  # the share of the statements that meet a fault
     dense: bool
     busy: bool
-    nodes: int = 1  # that share the database by parts
+    nodes: int = 1  # the nodes that share the database by parts
     workspaces: int = 1
 
 
 def stream(seed: int, name: str) -> Random:
-    """Return a source of chance of its own, so that what one part draws moves no other."""
+    """Return a random source of its own, so that the draws of one part do not change another's."""
     return Random(f"{seed} {name}")
 
 
@@ -274,7 +272,7 @@ def _posts(
         at = chance.uniform(0.5, span_s * 0.95)
         for _ in range(chance.choice(bursts)):
             at += chance.choice((0.0, 0.0, 0.001, 0.05))
-            if used and keys and chance.random() < 0.15:  # a caller that forgot that it had sent it
+            if used and keys and chance.random() < 0.15:  # a caller that posts an event again
                 again = chance.choice(used)
                 posts.append(
                     Post(max(at, again.at), again.environment, again.items, again.batch, 0)
@@ -299,12 +297,12 @@ def _posts(
 def _large_posts(
     chance: Random, span_s: float, wanted: frozenset[str], faults: frozenset[str]
 ) -> tuple[Post, ...]:
-    """Return large batches: in company, or all would go by one intake; and with what is of the same
-    environment before, beside and behind them."""
+    """Return large batches: several at once, since a single one would use only one intake. Other posts
+    of the same environment come before, beside and behind them."""
     if chance.random() >= LARGE_SHARE:
         return ()
     posts: list[Post] = []
-    number = 10_000  # no other event's
+    number = 10_000  # no other event has this number
     for _ in range(chance.choice((1, 2))):
         at = chance.uniform(1, span_s * 0.9)
         sizes = [(2, 1), (1, 1), (1, chance.choice(LARGE_EVENTS)), (1, 1), (1, 3), (2, 1), (1, 1)]
@@ -352,7 +350,7 @@ def _wishes(
 def _strikes(
     chance: Random, span_s: float, faults: frozenset[str], aim: Random | None
 ) -> tuple[Strike, ...]:
-    """Return what strikes. `aim`: kills fall as a group of outcomes is about to be written."""
+    """Return the strikes. `aim`: a kill falls just before a group of outcomes is written."""
     numbers = {"kill": 4, "takeover": 2, "stop": 2, "stall": 3, "crash": 4, "away": 2, "drift": 3}
     strikes = []
     for kind, most in numbers.items():
@@ -374,7 +372,7 @@ def _strikes(
 
 
 def _breaks(chance: Random) -> tuple[Strike, ...]:
-    """Return the hand-overs between two modules that raise."""
+    """Return the strikes on hand-overs between two modules: each raises."""
     if chance.random() >= BREAK_SHARE:
         return ()
     numbers = [

@@ -1,4 +1,5 @@
-"""Lanes that a replay passes over, in PostgreSQL: nothing of them is missed, doubled or out of order."""
+"""Lanes that a replay passes over, in PostgreSQL: none of their deliveries is missed, doubled or out of
+order."""
 
 import pytest
 
@@ -16,7 +17,7 @@ LANES = "abacabacab"  # of the originals, in order
 
 
 class Lanes:
-    """A job at one destination, whose originals are of three lanes."""
+    """A replay job at one destination, whose originals belong to three lanes."""
 
     def __init__(self, jobs: Jobs, job: ReplayJob, originals: list[Delivery]) -> None:
         self.jobs = jobs
@@ -40,7 +41,7 @@ class Lanes:
         return chunk
 
     async def parking(self, lane: str) -> Chunk:
-        """A chunk of the first five, of which a lane is passed over."""
+        """Return a chunk of the first five originals that passes over one lane."""
         chunk = await self.chunk(5)
         first = next(each for each in self.originals if each.lane == lane)
         chunk.parks = {lane: shifted(first.id, -1)}
@@ -57,7 +58,7 @@ class Lanes:
 
 @pytest.fixture
 async def lanes(jobs: Jobs) -> Lanes:
-    """A job of ten at one destination that runs."""
+    """A running job of ten originals at one destination."""
     originals = [each for lane in LANES for each in await jobs.settled(1, jobs.a, customer=lane)]
     return Lanes(jobs, await jobs.begun(destination=jobs.a), originals)
 

@@ -1,6 +1,7 @@
-"""What services take, as JSON Schemas written from what they have published; the addresses stand beside.
+"""The formats that services accept, as JSON Schemas written from their published documents, each with
+its address.
 
-Limits are counted in characters, as a schema counts; where a service counts otherwise, `LIMITS` says so.
+Schemas count characters. If a service counts anything else, the limit is in `LIMITS`.
 """
 
 from collections.abc import Callable
@@ -282,7 +283,7 @@ FORMATS: dict[str, Schema] = {
 
 
 def utf16(value: str) -> int:
-    """Count as JavaScript does."""
+    """Return the number of UTF-16 code units, as JavaScript counts."""
     return len(value.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -298,7 +299,7 @@ def _opsgenie(body: bytes, message: Any) -> bool:
     return sum(len(name) + len(each) for name, each in message["details"].items()) <= 8_000
 
 
-# What a schema cannot say of a whole message.
+# The limits on a whole message that a schema cannot express.
 LIMITS: dict[str, Callable[[bytes, Any], bool]] = {
     "discord": _discord,
     "opsgenie": _opsgenie,

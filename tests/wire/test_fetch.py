@@ -56,7 +56,7 @@ WHOLE: list[tuple[str, Serve, bytes]] = [
     ("until the end", closing_after(HEAD + b"\r\n" + LARGE), LARGE),
     ("empty", ended(b""), b""),
     ("after 1xx", closing_after(b"HTTP/1.1 103 E\r\n\r\n" + HEAD + b"\r\nhi"), b"hi"),
-    ("said to be as it is", ended(b"hi", b"content-encoding: identity"), b"hi"),
+    ("with the content-encoding identity", ended(b"hi", b"content-encoding: identity"), b"hi"),
 ]  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Trouble with a database that Patroni keeps: its leader hands over, or is lost with its machine."""
+"""Faults of a database that Patroni manages: a switch-over of its leader, or the loss of the leader's
+machine."""
 
 import time
 
@@ -8,7 +9,7 @@ from tests.chaos.world import World
 
 
 class PatroniTrouble(Disturbance):
-    """Something happens to the leader, while each commit waits for the other one."""
+    """A fault of the leader, while each commit waits for the standby."""
 
     touches = frozenset({DATABASE, ROAD})
 
@@ -18,7 +19,7 @@ class PatroniTrouble(Disturbance):
 
     @property
     def pair(self) -> Pair:
-        """The two that Patroni keeps."""
+        """The two servers that Patroni manages."""
         assert isinstance(self.world.primary, Pair)
         return self.world.primary
 
@@ -28,7 +29,8 @@ class PatroniTrouble(Disturbance):
 
 
 class SwitchedOver(PatroniTrouble):
-    """An operator has the other one lead: `patronictl switchover` asks the same of Patroni."""
+    """An operator makes the standby the leader: `patronictl switchover` sends Patroni the same
+    request."""
 
     def begin(self) -> None:
         leader = self.pair.wait_safe()
@@ -41,7 +43,7 @@ class SwitchedOver(PatroniTrouble):
 
 
 class LeaderLost(PatroniTrouble):
-    """Signal 9 to the leader's PostgreSQL and its Patroni; the other one takes over by itself."""
+    """Signal 9 to the leader's PostgreSQL and its Patroni; the standby takes over by itself."""
 
     kills = 1
 
@@ -53,9 +55,9 @@ class LeaderLost(PatroniTrouble):
         give_up = time.monotonic() + READY_S
         while self.pair.leader() is None:
             if time.monotonic() > give_up:
-                raise RuntimeError("nobody takes over from the leader that was lost")
+                raise RuntimeError("the standby does not take over from the lost leader")
             time.sleep(LOOK_S)
-        self.lost.start()  # it follows from now on
+        self.lost.start()  # from now on it is a standby
         super().end()
 
 

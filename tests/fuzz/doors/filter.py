@@ -1,4 +1,5 @@
-"""Filters: any text is refused in words or compiles, and says of an event what the library says."""
+"""The door of filters: any text compiles or is refused with a reason, and a filter gives what the
+library gives."""
 
 import re
 from typing import Any
@@ -22,15 +23,17 @@ PAYLOADS: tuple[dict[str, Any], ...] = (
     {"a": 1, "b": "text", "c": True, "l": [1, 2.5, "x"], "m": {"a": None}},
     {"a": -0.0, "b": "", "c": None, "l": [], "m": {"a": [2**63 - 1, -(2**63)]}},
 )
-# What the library reads otherwise than CEL has it, or names that it does not know: see docs/filters.md.
+# Names that the library reads differently from CEL, or does not know: see docs/filters.md.
 ASIDE = ("matches", "size", "timestamp", "duration", "bytes", 'b"', "b'", "uint", "type", "dyn")
 
-# Two of one sign are nothing to the library, also before what is no boolean or number; to us each is one.
+# The library drops two equal signs (`!!`, `--`), even before a value that is no boolean or number.
+# Angarium applies each sign.
 _TWICE = re.compile(r"!\s*!|-\s*-")
 
 
 def check(data: bytes) -> None:
-    """A source compiles or not; compiled, it ends in its steps, and agrees with the library."""
+    """Check that a source compiles or is refused; a compiled one ends within its steps and agrees with
+    the library."""
     source = data.decode("utf-8", "replace")
     try:
         compile_filter(source)

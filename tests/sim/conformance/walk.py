@@ -1,6 +1,7 @@
-"""A seeded walk over both databases: whatever a process might ask of its stores, nonsense included.
+"""A seeded walk over both databases: any call that a process could make to its stores, nonsense
+included.
 
-Arguments are made of what the simulated rows say, so that most calls do something.
+Arguments are drawn from the simulated rows, so that most calls have an effect.
 """
 
 from random import Random
@@ -38,12 +39,14 @@ from tests.sim.store.stored import WAITING, StoredDelivery
 LANES = ("c:a", "c:b", "k:c", None)
 KEYS = ("one", "two", "three")
 TYPES = ("order.created", "order.paid", "user.gone")
-HOURS_MS = 5 * 3_600_000  # the walk's own time begins so long ago: the database's is told from it
+# the walk's clock starts so far in the past that it is never mistaken for the database's clock
+HOURS_MS = 5 * 3_600_000
 CLASSES = (DeliveryClass.CRITICAL, DeliveryClass.HIGH, DeliveryClass.STANDARD)
 
 
 class World:
-    """What the walk's parts share: both databases, chance, time and the ids that it made."""
+    """The state that the walk's parts share: both databases, the random source, the time, the ids made
+    so far."""
 
     def __init__(self, twins: Twins, seed: int, now_ms: int) -> None:
         self.twins = twins
@@ -80,7 +83,7 @@ class World:
             self.destinations.append(record.id)
 
     def tick(self) -> int:
-        """Let time pass; return it."""
+        """Let time pass; return the new time."""
         self.now_ms += self.random.randrange(1, 5_000)
         return self.now_ms
 
@@ -104,18 +107,18 @@ class World:
         return destination_record(identifier, **{**own, **fields})
 
     def dirty(self, destinations: list[str]) -> list[DirtyDestination]:
-        """Rows of destinations that get work."""
+        """Return the backlog rows of destinations that get work."""
         return [DirtyDestination(self.environment, each, shard_of(each)) for each in destinations]
 
     def some_rows(self, most: int, *, dead: bool = False) -> list[StoredDelivery]:
-        """Some deliveries, mostly such as wait (or are dead)."""
+        """Return some deliveries, mostly waiting ones (or dead ones)."""
         rows = list(self.tables.deliveries.values())
         fitting = [row for row in rows if (row.dead if dead else row.status in WAITING)]
         chosen = fitting if self.random.random() < 0.8 else rows
         return self.random.sample(chosen, min(len(chosen), self.random.randrange(1, most + 1)))
 
     async def doubtful(self, named: str, purpose: str, first: Any, again: Any) -> Any:
-        """Make a call, now and then one whose answer is lost, or that never left: it is run again."""
+        """Make a call. Sometimes its answer is lost, or the call never leaves: then it is made again."""
         fate = self.random.random()
         if fate < 0.75:
             return await self.twins.call(named, first)
@@ -150,7 +153,7 @@ def event(world: World) -> Event:
 
 
 def deliveries_of(world: World, of: Event) -> list[Delivery]:
-    """An event's deliveries."""
+    """Return the deliveries of an event."""
     random = world.random
     to = random.sample(world.destinations, random.randrange(len(world.destinations) + 1))
     return [
@@ -168,7 +171,7 @@ def deliveries_of(world: World, of: Event) -> list[Delivery]:
 
 
 async def accept(world: World) -> None:
-    """Accept a group, some of it claimed, now and then nonsense."""
+    """Accept a group. Some events have idempotency keys, some groups are nonsense."""
     random = world.random
     events = [event(world) for _ in range(random.randrange(1, 4))]
     nonsense = random.random() < 0.03 and bool(world.tables.events)
@@ -189,7 +192,7 @@ async def accept(world: World) -> None:
                     world.now_ms + random.choice((1_000, 60_000)),
                 )
             )
-    if random.random() < 0.9:  # as the intake does: of equal keys the first
+    if random.random() < 0.9:  # as the intake does: the first event of each key
         claims = list({claim.key: claim for claim in reversed(claims)}.values())
     customers = [
         NewCustomer(world.environment, each.customer, world.identity.other())
@@ -205,7 +208,7 @@ async def accept(world: World) -> None:
         events, deliveries, claims, customers, world.dirty(dirty), now_ms=world.tick()
     )
     which = random.choice(("intake", "large"))
-    if nonsense:  # of an event that was there before nobody can say whether this group wrote it
+    if nonsense:  # if an event existed before, it is unknown whether this group wrote it
         await world.twins.call(
             "accept what is there", lambda ports: getattr(ports, which).accept(group)
         )
@@ -220,7 +223,7 @@ async def accept(world: World) -> None:
 
 
 async def forget(world: World) -> None:
-    """Forget backlog rows, whatever they are still good for."""
+    """Forget backlog rows, needed or not."""
     chosen = world.random.sample(world.destinations, 1)
     if world.random.random() < 0.3:
         places = [(world.environment, each) for each in chosen]
@@ -228,7 +231,7 @@ async def forget(world: World) -> None:
 
 
 async def holders(world: World) -> None:
-    """Ask who holds keys."""
+    """Ask which events hold these keys."""
     await world.twins.call(
         "holders", lambda ports: ports.claims.holders(world.environment, KEYS, world.now_ms)
     )
@@ -238,7 +241,7 @@ async def holders(world: World) -> None:
 
 
 def settlement(world: World, row: StoredDelivery) -> Settlement:
-    """The next state of a delivery, now and then of one that is not so any more."""
+    """Return the next state of a delivery, sometimes one that the delivery has left already."""
     random = world.random
     held = world.tables.events.get((row.environment, row.event))
     event_of = held.event if held is not None else Event(row.event, row.environment, "x", 0, b"{}")
@@ -310,7 +313,7 @@ async def settle(world: World) -> None:
 
 
 def settle_group(world: World, settlements: list[Settlement]) -> SettleGroup:
-    """A group as the recorder builds it, with marks and snapshots by chance."""
+    """Return a group as the recorder builds it, with random marks and snapshots."""
     random, tables = world.random, world.tables
     marks, snapshots = [], []
     for destination in world.destinations:
@@ -327,7 +330,7 @@ def settle_group(world: World, settlements: list[Settlement]) -> SettleGroup:
 
 
 async def former_owner(world: World) -> None:
-    """Let the process that was replaced write all that it can."""
+    """Let the process that was replaced try every write."""
     one, random = event(world), world.random
     group = IntakeGroup([one], deliveries_of(world, one), [], [], [], now_ms=world.tick())
     outcomes = settle_group(world, [settlement(world, row) for row in world.some_rows(2)])
@@ -341,7 +344,7 @@ async def former_owner(world: World) -> None:
             lambda ports: ports.intake.forget_backlog(places),
             lambda ports: ports.requeue.discard(world.environment, dead, by, again=False),
             lambda ports: ports.settle.settle(outcomes),
-        )[: 4 if outcomes.shards else 3]  # what concerns no shard needs no right to write
+        )[: 4 if outcomes.shards else 3]  # a write that concerns no shard needs no right to write
     )
     refused = await world.twins.call_former("writes", call)
     assert refused is None or isinstance(refused, Refused)
@@ -351,7 +354,7 @@ async def former_owner(world: World) -> None:
 
 
 def chunk_audit(world: World, counted: bool) -> ChunkAudit:
-    """An audit entry, which counts or does not."""
+    """Return an audit entry, which counts deliveries or does not."""
     if not counted:
         return ChunkAudit(world.audit("dlq", b'{"dlqStatus":{}}'))
     entry = world.audit("dlq", b'{"retried":{"from":0,"to":0}}')
@@ -359,7 +362,7 @@ def chunk_audit(world: World, counted: bool) -> ChunkAudit:
 
 
 async def requeue(world: World) -> None:
-    """Requeue some."""
+    """Requeue some dead deliveries."""
     base = await world.twins.call("draw", lambda ports: ports.intake.draw())
     if isinstance(base, Refused):
         return
@@ -378,7 +381,7 @@ async def requeue(world: World) -> None:
 
 
 async def discard(world: World) -> None:
-    """Discard some."""
+    """Discard some dead deliveries."""
     ids = [row.id for row in world.some_rows(3, dead=True)]
     by = chunk_audit(world, world.random.random() < 0.5)
 

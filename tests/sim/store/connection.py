@@ -1,7 +1,7 @@
-"""A process's connections to the simulated database, and its right to write by them.
+"""A process's connections to the simulated database, and its right to write through them.
 
-A hot connection that met an error renews the epoch before its next statement, so that what is left over
-from before writes nothing. Nothing here knows what statements say.
+After an error, a hot connection renews the epoch before its next statement, so that an earlier statement
+that is still under way writes nothing. Nothing here knows the statements' contents.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,16 +18,16 @@ from tests.sim.store.tables import Tables
 from tests.sim.transaction import Transaction
 
 T = TypeVar("T")
-TRIES = 3  # of a write on the pool that lost a race
+TRIES = 3  # for a write on the pool that lost a race
 
 
 class Ownership:
-    """The epochs that a process writes by; as `storage.ownership.Ownership`."""
+    """The epochs with which a process writes, like `storage.ownership.Ownership`."""
 
     def __init__(
         self, tables: Tables, process: int, gateway: Gateway, part: WorkerPart = WHOLE
     ) -> None:
-        """`part` is the part of the database that this process is to have."""
+        """`part` is the part of the database that this process owns."""
         self._rights = tables.rights
         self.part = part
         self._gateway = gateway
@@ -35,28 +35,28 @@ class Ownership:
         self.intake_epoch = 0
         self.settle_epoch = 0
         self.taken = False
-        self._highest = 0  # epoch that was ever asked for, whatever became of the question
+        self._highest = 0  # the highest epoch that was ever asked for, answered or not
         self._renewing = trio.Lock()
 
     async def take(self) -> int:
-        """Take over the part, before anything is read: once, at the start."""
+        """Take over the part: once, at the start, before the first read."""
         work = partial(self._rights.take_over, self.process, self.part)
         self.took(await self._gateway.call("take over", work, writes=True))
         return self.intake_epoch
 
     def took(self, epoch: int) -> None:
-        """Know that the database is this process's."""
+        """Note that this process owns the part."""
         self.intake_epoch = self.settle_epoch = self._highest = epoch
         self.taken = True
 
     async def renew_intake(self) -> None:
-        """Take a new epoch for what the intake writes, by whichever of its connections."""
+        """Take a new epoch for the intake's writes, on any of its connections."""
         if self.taken:
             async with self._renewing:
                 await self._renew_intake()
 
     async def reclaim_intake(self, epoch: int) -> None:
-        """Make sure of the right to write, which a statement with this epoch found no more."""
+        """Check the right to write after a statement with this epoch was refused."""
         async with self._renewing:
             if self.intake_epoch == epoch:
                 await self._renew_intake()
@@ -69,7 +69,7 @@ class Ownership:
         self.intake_epoch = epoch
 
     async def renew_settle(self) -> None:
-        """Take a new epoch for what the recorder writes."""
+        """Take a new epoch for the recorder's writes."""
         if not self.taken:
             return
         self._highest += 1
@@ -89,7 +89,8 @@ class Ownership:
 
 
 class HotConnection:
-    """The intake's or the recorder's: by turns, and renewed after each error that leaves it in doubt."""
+    """A connection of the intake or of the recorder: one statement at a time, renewed after an error
+    that leaves a write in doubt."""
 
     def __init__(self, gateway: Gateway, ownership: Ownership, purpose: str) -> None:
         """`purpose`: intake or settle."""
@@ -102,29 +103,29 @@ class HotConnection:
 
     @property
     def epoch(self) -> int:
-        """The epoch that a statement of this connection is to carry now."""
+        """The epoch that this connection's next statement must carry."""
         return self.ownership.intake_epoch if self._intake else self.ownership.settle_epoch
 
     async def ensure(self) -> None:
-        """Connect, if that is not so. Raises StoreAwayError, and OwnershipLostError."""
+        """Connect if the connection is lost. Raises StoreAwayError and OwnershipLostError."""
         if self.connected:
             return
         try:
             if (
                 self._begun is not None
-            ):  # of a connection that was lost its backend may know nothing
+            ):  # the backend of the lost connection may not have noticed the loss
                 await self._gateway.call("end predecessor", self._begun.end, writes=True)
                 self._begun = None
             await (self.ownership.renew_intake() if self._intake else self.ownership.renew_settle())
         except StoreAwayError as error:
-            if self._intake:  # nothing of the statement has left
+            if self._intake:  # the statement has not been sent
                 error.maybe_written = False
             raise
         self.connected = True
         self.connects += 1
 
     async def write(self, statement: str, work: Callable[[int, int], T]) -> T:
-        """Run a statement by the right to write: `work` gets process and epoch, and checks them."""
+        """Run a statement with the right to write: `work` gets process and epoch, and checks them."""
 
         async def run(process: int, epoch: int) -> T:
             return await self.run(statement, partial(work, process, epoch))
@@ -132,7 +133,8 @@ class HotConnection:
         return await self.by_right(run)
 
     async def by_right(self, run: Callable[[int, int], Awaitable[T]]) -> T:
-        """Have statements run by process and epoch; where these find no right to write, make sure."""
+        """Call `run` with process and epoch. If they no longer have the right to write, check
+        it again."""
         epoch = self.epoch
         try:
             return await run(self.ownership.process, epoch)
@@ -145,7 +147,7 @@ class HotConnection:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """Begin a transaction, which whoever runs statements in it commits; else it is rolled back."""
+        """Begin a transaction. The statements in it must commit it; otherwise it is rolled back."""
         begun = self._begun = Transaction()
         try:
             yield begun
@@ -158,13 +160,14 @@ class HotConnection:
         """Run a statement on this connection."""
         try:
             return await self._gateway.call(statement, work, writes=writes)
-        except (StoreAwayError, trio.Cancelled):  # cancelled, nobody knows whether it still comes
+        # after a cancellation the statement may still arrive
+        except (StoreAwayError, trio.Cancelled):
             self.connected = False
             raise
 
 
 class Pool:
-    """The connections for everything else, which carry no epoch of their own."""
+    """The connections for all other statements, which carry no epoch of their own."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
@@ -174,7 +177,7 @@ class Pool:
         return await self._gateway.call(statement, work, writes=False)
 
     async def write(self, statement: str, work: Callable[[], T]) -> T:
-        """Run a statement that writes; one that lost a race is run again, a few times."""
+        """Run a statement that writes; if it lost a race, run it again, at most `TRIES` times."""
         for _ in range(TRIES - 1):
             try:
                 return await self._gateway.call(statement, work, writes=True)
