@@ -105,6 +105,8 @@ class World:
         while (await self.api("POST", path)).status != 409:  # as often as is allowed in a day
             pass
         self.ids["entry"] = (await self.api("GET", "/audit-logs")).json["items"][0]["id"]
+        nodes = (await self.api("GET", "/observability/nodes")).json["items"]
+        self.ids["machine"] = nodes[0]["machine"]
         first = await post(self.api, "of.nobody", idempotencyKey="taken")
         self.ids["event"] = first
         await self._files()
