@@ -21,7 +21,7 @@ from tests.service.receiver import Receiver
 from tests.service.test_matrix import BODIES, NAMING, STATES, kind_of, name_of
 
 Work = list[tuple[str, int]]  # statements that an id was given to, and the rows that each found
-# What is everybody's, what is named by its type, what is its own credential, and what is the installation's.
+# What is everybody's, what is named by its type, what is its own credential, the installation's machines.
 WITHOUT = {"destination-templates", "schemas/types", "downloads", "observability/nodes"}
 
 
