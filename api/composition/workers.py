@@ -226,6 +226,7 @@ class Workers:
         PULSE.pack_into(self._pulses, at, pulse + 1)
 
     def _ended(self, worker: _Worker, code: int, now: float) -> None:
+        """Decide when a worker that has ended starts again, or that all end with it."""
         lived_s = now - worker.started
         worker.pid = None
         worker.proven = worker.proven or lived_s >= STEADY_S

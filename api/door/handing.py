@@ -1,8 +1,9 @@
 """The hand-over of clients' connections to the workers that have their workspaces.
 
-A connection goes as a descriptor, with its client's address and the bytes read so far, over a passage:
-a unix socket to the other worker. That worker confirms each connection before it looks at it. What is
-not confirmed was not served, so the sender takes it back. Nothing here awaits.
+`ClientConnection._goes_to` decides which connection goes. The connection goes as a descriptor, with its
+client's address and the bytes read so far, over a passage: a unix socket to the other worker. That worker
+confirms each connection before it looks at it. A connection that is not confirmed was not served, so the
+sender takes it back. Nothing here awaits.
 """
 
 import socket

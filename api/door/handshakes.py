@@ -61,7 +61,8 @@ class HandshakeTurns:
             self._new.leave(handshake.account, handshake)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Go on with one handshake and begin one, each of the network whose turn it is."""
+        """Go on with one handshake and begin one, each of the network whose turn it is. None begins
+        while `at_once` are under way, or its network holds as many as are free."""
         going_on = self._begun.take()
         beginning = self._new.take(self._may) if self._held.total < self._at_once else None
         if beginning is not None:

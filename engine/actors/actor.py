@@ -366,8 +366,8 @@ class DestinationActor:
         self._share.report_all(self._mailbox, self.machine)
 
     def _settle_estate(self, now: float) -> None:
-        """Once nothing is under way, let a passing machine judge the late outcomes and quarantine
-        whom the crashes are due to; once that is durable, begin anew from the store."""
+        """Once nothing is under way, let a temporary machine settle the late outcomes and quarantine
+        the deliveries to blame; once that is durable, begin anew from the store."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, recovery, mailbox = self._context, self.recovery, self._mailbox

@@ -232,7 +232,8 @@ class Directory:
             actor.tell(message)
 
     def configure(self, destination: Destination) -> None:
-        """Take a new version that is committed; before the recovery, any version that there is."""
+        """Tell the actor of a new version that is committed; before the recovery, of any version. Without
+        an actor, make one if the version concerns its backlog."""
         actor = self.actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)

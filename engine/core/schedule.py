@@ -31,7 +31,7 @@ def retry_after_s(config: Destination, asked_s: float) -> float:
 
 
 def exhausted(delivery: Delivery, config: Destination) -> bool:
-    """Return whether the schedule allows no further attempt."""
+    """Return whether a waiting delivery has had all attempts that the present schedule allows."""
     return delivery.attempt_count - delivery.schedule_start > len(config.retry_schedule_s)
 
 

@@ -81,7 +81,8 @@ class Throttle:
         )
 
     def allow(self, now: float, wanted: int) -> int:
-        """Return how many of `wanted` attempts may begin now; if fewer, `opens_at` is set."""
+        """Return how many of `wanted` attempts Retry-After, circuit and rate allow now; if fewer,
+        `opens_at` is set. The picker applies `width`."""
         self.opens_at = None
         if self.paused_until is not None:
             if now < self.paused_until:

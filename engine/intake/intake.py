@@ -109,7 +109,8 @@ class Intake:
     # --- what callers do
 
     def submit(self, submission: Submission) -> None:
-        """Queue a submission for the next group, or refuse it at once."""
+        """Queue a submission for the next group. Refuse it at once if the queue is full, the database is
+        away, or the intake is closed."""
         if self._outage.under_way or self._closed or not self._waiting.put(submission):
             self._refused += 1
             submission.settle(OVERLOADED)

@@ -148,9 +148,9 @@ def is_successor(
 ) -> bool:
     """Return whether this node is the one to take over. `active` None: no node has the part.
 
-    `among`: the nodes that stand by for the same part; None: all nodes do. Every standby sees the same
-    nodes soon, and the one with the smallest id goes first. Where two of them try, the takeover itself
-    decides: it names the node that it succeeds.
+    `among`: the nodes that can take the part over (`api.composition.standby` chooses them); None: all
+    can. Every standby sees the same nodes soon, and the live one with the smallest id goes first. If two
+    of them try, the takeover itself decides: it names the node that it succeeds.
     """
     if active is not None and liveness.state(active) is not NodeState.DEAD:
         return False

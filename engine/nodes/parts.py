@@ -33,7 +33,8 @@ WHOLE = WorkerPart()
 
 
 def number_of(workspace: str, parts: int) -> int:
-    """Return the number of a workspace's part: the last byte of its UUID, which is random, decides."""
+    """Return the number of a workspace's part: the last byte of its UUID, which is random, modulo the
+    number of parts."""
     return int(workspace[-2:], 16) % parts
 
 
