@@ -21,12 +21,12 @@ from storage.database.locks import Lock, locked
 
 log = structlog.get_logger("angarium.storage")
 
-# To be put into a statement's WITH; `{process}` and `{epoch}` are its parameters ($1, $2 ...).
-# Whatever the statement writes must select from `owner`, which has one row or none.
+# A part of a statement's WITH. `{process}` and `{epoch}` are its parameters ($1, $2 ...). Whatever the
+# statement writes must select from `owner`, which has one row or none.
 INTAKE_OWNER = """owner AS (
     SELECT FROM processes WHERE id = {process}::uuid AND epoch = {epoch}::bigint FOR SHARE
 )"""
-# `{shards}` is a smallint[] without duplicates. `owner` has one row where all of them are ours.
+# `{shards}` is a smallint[] without duplicates. `owner` has one row if this process owns all of them.
 SETTLE_OWNER = """leases AS MATERIALIZED (
     SELECT FROM shard_leases
     WHERE shard = ANY({shards}::smallint[]) AND process = {process}::uuid AND epoch = {epoch}::bigint
@@ -48,7 +48,7 @@ _HIGHEST_EPOCH = """
         (SELECT coalesce(max(epoch), 0) FROM shard_leases)
     )
 """
-# Whoever has a lease of these slots, or could write without any.
+# The processes that have a lease of these slots, or could write without a lease.
 _HOLDERS = """
     SELECT process::text FROM home_leases WHERE slot = ANY($1::smallint[])
     UNION SELECT process::text FROM shard_leases WHERE shard = ANY($1::smallint[])
@@ -64,7 +64,8 @@ _TAKE_HOMES = """
     SELECT slot, $1::uuid, $2::bigint FROM unnest($3::smallint[]) AS slot
     ON CONFLICT (slot) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
 """
-# A process that loses one slot loses all: it ends, and nobody has the others until they are taken.
+# A process that loses one slot loses all: it ends, and its other slots have no owner until they are
+# taken.
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _STRIP_HOMES = """
     UPDATE home_leases SET process = $3::uuid, epoch = $2::bigint
@@ -97,12 +98,13 @@ _LIVE_WRITERS = """
 """
 
 
-# Stands in a statement where `of_part` limits it.
+# This comment stands in a statement at the place where `of_part` limits it.
 OF_PART = "/* of the part */"
 
 
 def of_part(sql: str, part: WorkerPart, column: str) -> str:
-    """Return a statement that is limited to environments of a part; `column` has their numbers."""
+    """Return a statement that is limited to environments of a part; `column` has the environments'
+    numbers."""
     if part.whole:
         return sql
     theirs = f"get_byte(uuid_send(workspace), 15) % {part.of} = {part.number}"
@@ -119,7 +121,7 @@ class Takeover:
     live_writers: int
 
 
-# Whether a takeover may succeed the node that has the part.
+# The statement that decides whether a takeover may succeed the node that has the part.
 MaySucceed = Callable[[Active | None], bool]
 
 
@@ -132,26 +134,27 @@ async def active_node(connection: Connection, part: WorkerPart) -> Active | None
 class Ownership:
     """This process's right to write. Owner: the process's trio thread.
 
-    `intake_epoch` and `settle_epoch` are what the statements pass; they rise at each reconnect of the
-    connection concerned, so that a statement left over from a lost connection writes nothing.
+    Statements pass `intake_epoch` and `settle_epoch`. Each rises when its connection reconnects, so that
+    a statement left over from a lost connection writes nothing.
     """
 
     def __init__(self, process: str | None = None, part: WorkerPart = WHOLE) -> None:
-        """`part` is the part of the database that this process is to have."""
+        """`part` is the part of the database that this process owns."""
         self.part = part
         self.process = process or str(uuid.uuid4())
         self.intake_epoch = 0
         self.settle_epoch = 0
         self.taken = False
-        self._highest = 0  # epoch that was ever asked for, whatever became of the question
-        # Two connections write by the intake's epoch: a lower one that came late would find nothing.
+        self._highest = 0  # the highest epoch that was ever asked for, answered or not
+        # Two connections write with the intake's epoch. If a lower epoch arrived late, their statements
+        # would no longer match.
         self._renewing = trio.Lock()
 
     async def take(self, upkeep: Connection) -> Takeover:
-        """Take over everything, before anything is read: once, at the start.
+        """Take over everything: once, at the start, before the first read.
 
-        A process that still writes to this database loses its right to, notices at its next
-        statement (OwnershipLostError) and stops; a line in the log says that there was one.
+        If another process still writes to this database, it loses the right to write. It notices at its
+        next statement (OwnershipLostError) and stops. A log event says that there was such a process.
         """
         taken = await self._take(upkeep, lambda _: True)
         assert taken is not None
@@ -160,7 +163,7 @@ class Ownership:
     async def succeed(self, upkeep: Connection, active: Active | None) -> Takeover | None:
         """Take over the part from a node that is dead (None: no node has the part).
 
-        Returns None where another node has taken over already, or where the dead node has beaten again.
+        Returns None if another node has taken over already, or if the dead node has beaten again.
         """
         return await self._take(upkeep, lambda found: found == active)
 
@@ -168,7 +171,7 @@ class Ownership:
         self, upkeep: Connection, may_succeed: Callable[[Active | None], bool]
     ) -> Takeover | None:
         async with locked(upkeep, Lock.OWNERSHIP):
-            # Beside a part others write by right.
+            # With several parts, other processes have the right to write, too.
             live = await upkeep.fetch_value(_LIVE_WRITERS) if self.part.whole else 0
             for tries_left in reversed(range(_TRIES)):
                 try:
@@ -236,20 +239,21 @@ class Ownership:
         return epoch
 
     async def renew_intake(self, connection: Connection) -> None:
-        """Take a new epoch for intake: the `on_connect` of a connection that the intake writes by.
+        """Take a new epoch for the intake: the `on_connect` of the connections with which the intake
+        writes.
 
-        Raises OwnershipLostError when another process has taken over.
+        Raises OwnershipLostError if another process has taken over.
         """
         if self.taken:
             async with self._renewing:
                 await self._renew_intake(connection)
 
     async def reclaim_intake(self, connection: Connection, epoch: int) -> NoReturn:
-        """Check the right to write after a statement with this epoch found none. The other connection
-        of the intake can have renewed the epoch, or its attempt to do so is under way or lost.
+        """Check the right to write after a statement with this epoch was refused. The intake's other
+        connection can have renewed the epoch, or its attempt to renew it is under way or lost.
 
         Raises ContentionError: run the statement again, with the present epoch. Raises
-        OwnershipLostError when another process has taken over.
+        OwnershipLostError if another process has taken over.
         """
         async with self._renewing:
             if self.intake_epoch == epoch:

@@ -1,7 +1,7 @@
 """A destination's actor: a mailbox, and turns in which the machine decides and this shell performs.
 
-It decides nothing about deliveries. It owns what outlives a machine (what is in flight, what is not yet
-recorded), so that a machine is replaced only when nothing of it is under way.
+The shell decides nothing about deliveries. It owns the attempts in flight and the settlements that are
+not recorded yet. A machine is replaced only when none of these is under way.
 """
 
 from functools import partial
@@ -22,7 +22,7 @@ from engine.core.records import Delivery, Settlement
 from engine.ports import ReadBack, Transmission
 from engine.runtime.timers import Alarm, Timer
 
-READ_AGAIN_S = 1.0  # after the store refused to say what a machine begins with
+READ_AGAIN_S = 1.0  # after the store refused the read that a new machine needs
 
 
 class DestinationActor:
@@ -40,7 +40,7 @@ class DestinationActor:
         self._context = context
         self.id, self.environment, self.config = config.id, config.environment, config
         self.state = ActorState.FRESH if empty else ActorState.STARTING
-        self.generation = 0  # raised whenever what was asked of the store is void
+        self.generation = 0  # raised when the pending reads of the store become void
         self.in_flight = self._unrecorded = 0  # attempts, and settlements that are not durable
         self.last_active = self.started_at = context.now()
         known, after = context.snapshots.take(self.id), context.mark_after
@@ -54,7 +54,7 @@ class DestinationActor:
         self._pending_read = PendingRead()
         self._backoff: Timer | None = None
         self._leave: Leave | None = None
-        self._queued = False  # a turn is asked for
+        self._queued = False  # the actor waits for a turn
 
     # --- messages
 
@@ -65,8 +65,8 @@ class DestinationActor:
             self._queued = True
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
-        """Take deliveries that were just committed, in seq order. What does not fit stays in the store.
-        `few`: this call tells so few deliveries that all of them can be sent inline, without a turn."""
+        """Take deliveries that were just committed, in seq order. Those that do not fit stay in the store.
+        `few`: this call brings so few deliveries that all can be sent inline, without a turn."""
         if self.state.is_restarting:
             return  # the successor will read them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -88,17 +88,17 @@ class DestinationActor:
         self.wake()
 
     def tell_config(self, config: Destination) -> None:
-        """Use another version for every attempt that has not begun; one that is not newer is ignored."""
+        """Use another version for every attempt that has not begun; ignore a version that is not newer."""
         if config.version <= self.config.version:
             return
         relaned = config.ordering is not self.config.ordering
         self.config = config
         if relaned and self.machine is None and not self.state.is_restarting:
-            self.start()  # the machine reads for the other ordering
+            self.start()  # the machine reads the queue anew, for the other ordering
         self.wake()
 
     def tell(self, message: Ordered | Resumed) -> None:
-        """Take what somebody asks for. A successor does not have it: whoever asked asks again."""
+        """Take an order or another request. A successor does not know it: the caller must ask again."""
         self._mailbox.messages.append(message)
         self.wake()
 
@@ -109,7 +109,7 @@ class DestinationActor:
         self.wake()
 
     def attempt_ended(self, flight: Flight) -> None:
-        """Take an outcome."""
+        """Take the outcome of an attempt."""
         self.in_flight -= 1
         self._context.attempts.ended(self.config.workspace)
         if self._queued or not self._context.dispatcher.try_inline_if_idle(
@@ -137,10 +137,10 @@ class DestinationActor:
         return follows
 
     def refused(self, settlement: Settlement, error: Exception) -> None:
-        """Crash over a settlement that the store refuses: a successor reads what the rows say."""
+        """Crash, because the store refuses a settlement: a successor reads the rows."""
         self._unrecorded -= 1
         self._context.attempts.recorded([settlement.delivery.id])
-        settlement.delivery.attempt_count = settlement.expects  # as its row has it
+        settlement.delivery.attempt_count = settlement.expects  # as in the delivery's row
         self._mailbox.in_hand = settlement.delivery
         self._context.dispatcher.give_up(self, error)
 
@@ -150,22 +150,22 @@ class DestinationActor:
         self.wake()
 
     def flush(self) -> None:
-        """Write backlog row and snapshot: the process is about to end."""
+        """Write backlog row and snapshot, because the process is about to end."""
         self._leave = Leave.FLUSH
         self.wake()
 
     # --- the fast path of a lone delivery, which takes no turn
 
     def _unoccupied(self) -> DestinationMachine | None:
-        """Return the machine where nothing is under way or told, and no culprit is looked for."""
+        """Return the machine, or None while the actor is busy or searches for a crashing delivery."""
         return None if self._queued or self.in_flight or self.recovery.careful else self.machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:
-        """Send a delivery that is alone. Returns whether that is done."""
+        """Send a delivery that is the only one. Returns whether it was sent."""
         machine, context = self._unoccupied(), self._context
         if machine is None or not machine.fast_path.admits(deliveries):
             return False
-        if context.attempts.allowance(self) < TURN_SENDS:  # somebody waits, or may soon
+        if context.attempts.allowance(self) < TURN_SENDS:  # others need places, or will
             return False
         self.last_active = context.now()
         self._mailbox.in_hand = deliveries[0]
@@ -176,7 +176,7 @@ class DestinationActor:
         return True
 
     def _judge(self, flight: Flight) -> bool:
-        """Settle the success of a delivery that was alone. Returns whether that is done."""
+        """Settle the success of a delivery that was the only one. Returns whether it was settled."""
         machine, outcome = self._unoccupied(), flight.outcome
         if machine is None or outcome is None or not machine.fast_path.settles(outcome):
             return False
@@ -191,7 +191,7 @@ class DestinationActor:
     # --- its turn
 
     def turn(self) -> None:
-        """Pass a bounded number of messages on, and perform what the machine commands."""
+        """Pass a bounded number of messages to the machine, and perform its commands."""
         self._queued = False
         context, now = self._context, self._context.now()
         machine = self.machine or self._succeed(now)
@@ -236,7 +236,7 @@ class DestinationActor:
             self._alarm.within(commands.wake_at - now)
 
     def _record(self, settlements: list[Settlement]) -> None:
-        self._context.recorder.put(settlements, self)  # first: nothing is counted where this raises
+        self._context.recorder.put(settlements, self)  # first: if it raises, nothing is counted
         self._unrecorded += len(settlements)
         self._context.attempts.settling(len(settlements))
         self._mailbox.judged.clear()
@@ -251,7 +251,7 @@ class DestinationActor:
             began(flight, config.workspace)
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
-        """Retire, if nothing is under way or near; write what must not be forgotten."""
+        """Retire if nothing is under way or due soon; retiring and flushing write row and snapshot."""
         mailbox, read = self._mailbox, self._pending_read
         told = mailbox.messages or mailbox.spills
         busy = told or read.waits or read.under_way or self.in_flight or self._unrecorded
@@ -292,11 +292,11 @@ class DestinationActor:
         return Restoration(self, self.checkpoint.low_seq)
 
     def begin_reading(self) -> None:
-        """The store is being read from now on: it will show what was noted before."""
+        """Note that the store is being read from now on: the read will show everything noted before."""
         self._mailbox.drop_arrivals()
 
     def begin(self, beginning: Beginning | None) -> None:
-        """Take what was read; None: ask again after a while."""
+        """Take the result of the read. None: read again after a while."""
         if beginning is None:
             self._context.timers.call_later(READ_AGAIN_S, partial(self._again, self.generation))
         else:
@@ -308,7 +308,7 @@ class DestinationActor:
             self.start()
 
     def _succeed(self, now: float) -> DestinationMachine | None:
-        """Bring a machine about, as far as that can be done now."""
+        """Make the next machine, as far as that is possible now."""
         if self.state.is_restarting:
             self._settle_estate(now)
             return None
@@ -333,7 +333,7 @@ class DestinationActor:
         return machine
 
     def crashed(self, error: Exception) -> None:
-        """Give the machine up; a successor comes when all that it had under way has ended."""
+        """Give the machine up. A successor comes when all attempts of the old machine have ended."""
         subject, now = self._mailbox.in_hand, self._context.now()
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
         self._let_go(ActorSignal.CRASH)
@@ -347,14 +347,14 @@ class DestinationActor:
         self.wake()
 
     def _rebuild(self, machine: DestinationMachine, now: float) -> None:
-        """Begin anew from the store, since the order of what waits has changed."""
+        """Read the queue from the store again, since the order of the waiting deliveries has changed."""
         self.checkpoint.low_seq = machine.low_seq()
         self.checkpoint.save(self.config, machine.snapshot(), now)
         self._let_go(ActorSignal.RESTART)
         self.wake()
 
     def _let_go(self, signal: ActorSignal) -> None:
-        """Drop the machine, and keep the outcomes that it has not settled."""
+        """Drop the machine. Keep the outcomes that it has not settled."""
         self.recovery.late += self._mailbox.flights()
         self._mailbox = Mailbox(self._context.limits)
         self._pending_read = PendingRead()
@@ -366,8 +366,8 @@ class DestinationActor:
         self._share.report_all(self._mailbox, self.machine)
 
     def _settle_estate(self, now: float) -> None:
-        """Once nothing is under way, let a temporary machine settle the late outcomes and quarantine
-        the deliveries to blame; once that is durable, begin anew from the store."""
+        """Once no attempt is under way, let a temporary machine judge late outcomes and quarantine the
+        deliveries that caused the crashes. Once that is durable, read the store again."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, recovery, mailbox = self._context, self.recovery, self._mailbox
@@ -390,10 +390,10 @@ class DestinationActor:
     # --- reports
 
     def report(self) -> DestinationReport:
-        """Return the state of destination and actor."""
+        """Return the state of the destination and its actor."""
         return report_of(self, self.machine, len(self._mailbox.messages), self._context.health)
 
     @property
     def pending(self) -> int:
-        """Deliveries that wait, as far as is known."""
+        """The number of waiting deliveries, as far as it is known."""
         return self._mailbox.pending + (0 if self.machine is None else self.machine.pending)

@@ -1,7 +1,7 @@
-"""The supervisor: runs a list of children as trio tasks, and starts anew those that break.
+"""The supervisor: runs a list of children as trio tasks, and restarts those that break.
 
-It knows nothing of what they do. They start in the order of the list and stop in the reverse order; one
-that breaks too often breaks the whole.
+It knows nothing of the children's work. They start in the order of the list and stop in the reverse
+order. If a child breaks too often, the whole process stops.
 """
 
 import inspect
@@ -20,7 +20,7 @@ log = structlog.get_logger("angarium.supervisor")
 
 
 class Restart(Enum):
-    """When a child that ended is started anew."""
+    """When a child that ended is restarted."""
 
     PERMANENT = "always"  # also when it returned
     TRANSIENT = "after an exception"
@@ -28,7 +28,7 @@ class Restart(Enum):
 
 
 class Group(Enum):
-    """What is started anew when a child broke, by what its state is worth then."""
+    """What is restarted when a child breaks: the child alone, or the process."""
 
     ALONE = "the child alone: what it held is kept for its next run, or read again from the store"
     PROCESS = (
@@ -39,9 +39,9 @@ class Group(Enum):
 class Child(Struct, frozen=True, kw_only=True):
     """One child. `why` says in a sentence why it belongs to its group.
 
-    Where `run` takes `task_status`, the next child starts when it has been called. More than `restarts`
-    restarts within `within_s` seconds are given up on. Between an end and the restart pass `backoff_s`
-    seconds, doubling with each restart that still counts.
+    If `run` takes `task_status`, the next child starts when `run` has called it. After more than
+    `restarts` restarts within `within_s` seconds, the supervisor gives up. The pause before a restart is
+    `backoff_s` seconds; it doubles with each restart that still counts.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Child(Struct, frozen=True, kw_only=True):
 
 
 class ChildStatistics(Struct, frozen=True):
-    """How a child does. `state` is WAITING, RUNNING, BACKING_OFF, ENDED or STOPPED."""
+    """The state of a child. `state` is WAITING, RUNNING, BACKING_OFF, ENDED or STOPPED."""
 
     name: str
     state: str
@@ -66,7 +66,7 @@ class ChildStatistics(Struct, frozen=True):
 
 
 class GivenUpError(Exception):
-    """A child broke more often than it may. Its last exception is the cause."""
+    """A child broke more often than allowed. Its last exception is the cause."""
 
     def __init__(self, child: str, restarts: int) -> None:
         super().__init__(f"{child} broke {restarts + 1} times, and is given up")
@@ -74,12 +74,12 @@ class GivenUpError(Exception):
 
 
 class _Running:
-    """A child under way: its task is cancelled by `scope` alone, so that the order of stopping holds."""
+    """A running child. `scope` alone cancels its task, so that the children stop in order."""
 
     def __init__(self, child: Child, broke: Callable[["_Running", Exception | None], None]) -> None:
         self.child = child
         self.scope = trio.CancelScope(shield=True)
-        self.ready = trio.Event()  # it announced itself, or will not any more
+        self.ready = trio.Event()  # set when the child has announced itself, or never will
         self.ended = trio.Event()
         self.state = "WAITING"
         self.restarts = 0
@@ -114,7 +114,7 @@ class _Running:
             if self.child.group is Group.PROCESS:
                 self._broke(self, error)
                 return
-            # That another process may write now is no fault, and no restart changes it.
+            # If another process may write now, this is no fault of the child, and no restart changes it.
             backoff_s = None if isinstance(error, OwnershipLostError) else self._backoff()
             if backoff_s is None:
                 self._broke(self, error)
@@ -160,7 +160,7 @@ class _Running:
             await self.ended.wait()
 
     def statistics(self) -> ChildStatistics:
-        """Return a record of how it does."""
+        """Return a record of the child's state."""
         return ChildStatistics(
             self.child.name, self.state, self.restarts, self.started_at, self.last_error
         )
@@ -168,10 +168,11 @@ class _Running:
 
 class Supervisor:
     """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
-    GivenUpError; whichever it is, the children have been stopped by then, in reverse order unless another
+    GivenUpError. In each case, the children have been stopped by then, in reverse order unless another
     process has taken over.
 
-    `on_lost` is called then, before they are stopped, to fail at once what they could only wait for.
+    After a takeover, `on_lost` is called before the children are stopped. It fails at once everything
+    that they could only wait for.
     """
 
     def __init__(
@@ -185,7 +186,7 @@ class Supervisor:
     async def run(self, task_status: trio.TaskStatus[bool] = trio.TASK_STATUS_IGNORED) -> None:
         """Start the children, and keep them running.
 
-        `task_status` is told True when all have started, False where `stop` came before that.
+        `task_status` gets True when all children have started, False if `stop` came before that.
         """
         under_way: list[_Running] = []
         all_started = False
@@ -201,8 +202,9 @@ class Supervisor:
                     await trio.sleep_forever()
             finally:
                 if self._is_lost:
-                    # This process must record nothing more. Nobody waits longer for a database that does
-                    # not answer; children that must wait do so at the same time, not one after another.
+                    # This process must record nothing more. No caller waits any longer for a database
+                    # that does not answer. Children that must wait do so at the same time, not one after
+                    # another.
                     for child in under_way:
                         child.scope.cancel()
                     self._on_lost()

@@ -1,4 +1,4 @@
-"""What outcomes add to the counters of a destination and minute: of whatever is durable, each once."""
+"""The counters of a destination and minute: what durable outcomes add to them, each outcome once."""
 
 from collections.abc import Iterable
 
@@ -15,8 +15,8 @@ _DELIVERED = DeliveryStatus.DELIVERED
 class MinuteDelta(Struct):
     """The changes that one group makes to a destination's counters of one minute.
 
-    `errors` has a count per ErrorCategory (index = code - 1), `latency` one per bucket (24:
-    index k counts attempts of at most 1.6^k ms, the last all slower).
+    `errors` has a count per ErrorCategory (index = code - 1). `latency` has a count per bucket (24):
+    index k counts attempts of at most 1.6^k ms, the last index counts all slower attempts.
     """
 
     environment: int
@@ -32,7 +32,8 @@ class MinuteDelta(Struct):
 
 
 def ended_at_ms(settlement: Settlement) -> int:
-    """Return when it happened: the end of its attempt, by the milliseconds that its row has."""
+    """Return when a settlement happened. With an attempt, this is the attempt's end, by the milliseconds
+    in its row."""
     if settlement.attempt is None:
         return int(settlement.at * 1000)
     outcome = settlement.attempt.outcome
@@ -40,7 +41,7 @@ def ended_at_ms(settlement: Settlement) -> int:
 
 
 def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
-    """Return what settlements add, for each destination and minute that they are of."""
+    """Return the changes that settlements make, per destination and minute."""
     deltas: dict[tuple[str, int], MinuteDelta] = {}
     for settlement in settlements:
         delivery, attempt = settlement.delivery, settlement.attempt
@@ -56,7 +57,7 @@ def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
             deltas[destination, minute] = delta
         if delivered:
             delta.delivered += 1
-        # A delivery that was tried anew out of the DLQ, and died again, is one that died.
+        # A delivery that was retried from the DLQ and died again counts as dead once only.
         if settlement.dead_lettered and delivery.dlq_status is None:
             delta.dead_lettered += 1
         if attempt is None:

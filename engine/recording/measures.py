@@ -1,6 +1,6 @@
 """Counters of durable outcomes since the start, for monitoring: attempts by result, durations, and lag.
 
-Nobody pays for them where no address for operations is set. Fed by the group, after its commit.
+The group adds its outcomes after its commit. Without an address for operations, nothing is counted.
 """
 
 import operator
@@ -21,20 +21,21 @@ Results = Counter[ErrorCategory | None]
 
 
 class Histogram(Struct):
-    """Durations by the buckets of `engine.core.counters`, and their sum in milliseconds."""
+    """Durations in the buckets of `engine.core.counters`, and their sum in milliseconds."""
 
     buckets: list[int] = field(default_factory=lambda: [0] * BUCKETS)
     sum_ms: int = 0
 
     def add(self, other: "Histogram") -> None:
-        """Add what another counted."""
+        """Add the counts of another histogram."""
         self.buckets = list(map(operator.add, self.buckets, other.buckets))
         self.sum_ms += other.sum_ms
 
 
 class Measured(Struct):
-    """Outcomes of a group, or of all groups. `results` and `dead` are by environment, `durations` are
-    of attempts, `lags` from a live event's acceptance to its delivery."""
+    """Outcomes of a group, or of all groups. `results` and `dead` are counts per environment,
+    `durations` are of attempts, and `lags` are the times from a live event's acceptance to its delivery.
+    """
 
     results: dict[int, Results] = {}
     dead: Counter[int] = field(default_factory=Counter)
@@ -42,7 +43,7 @@ class Measured(Struct):
     lags: Histogram = field(default_factory=Histogram)
 
     def add(self, other: "Measured") -> None:
-        """Add what another counted."""
+        """Add the counts of another record."""
         for environment, results in other.results.items():
             total = self.results.setdefault(environment, Results())
             for category, count in results.items():
@@ -54,7 +55,7 @@ class Measured(Struct):
 
 
 def measured(settlements: Iterable[Settlement]) -> Measured:
-    """Return what a group of outcomes comes to. Samples do not count."""
+    """Return the counts of a group of outcomes. Samples do not count."""
     found = Measured()
     durations, lags, bounds = found.durations.buckets, found.lags.buckets, BOUNDS_MS
     spent_ms = lagged_ms = accepted_ms = 0
@@ -82,7 +83,7 @@ def measured(settlements: Iterable[Settlement]) -> Measured:
         if settlement.status is _DELIVERED and delivery.replay_job is None:
             if (
                 event.id[:13] != instant
-            ):  # many events of a group were accepted in the same millisecond
+            ):  # often equal: many events of a group were accepted in the same millisecond
                 instant, accepted_ms = event.id[:13], accepted_at_ms(event.id)
             lag_ms = int(outcome.started_at * 1000) + duration_ms - accepted_ms
             if lag_ms > 0:

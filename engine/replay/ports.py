@@ -32,13 +32,14 @@ class Named(Struct, frozen=True):
     origin: DeliveryOrigin
     status: DeliveryStatus
     destination: str
-    account: str | None  # of its destination
+    account: str | None  # the customer account of the delivery's destination
     destination_status: DestinationStatus
 
 
 class Stretch(Struct):
-    """A stretch of a leg: originals in order of id, whole. Everything up to `through` was examined; the
-    originals in `lost` (lanes by id) have no event any more. `end`: nothing is beyond."""
+    """A stretch of a leg: originals in order of id, with their events. Everything up to `through` was
+    examined. `lost` has the originals whose event is gone (lanes by id). `end`: the leg has no more
+    originals."""
 
     originals: list[Delivery]
     through: str
@@ -48,7 +49,7 @@ class Stretch(Struct):
 
 class EventHeads(Struct):
     """A stretch of an environment's events, in order of id and without their content. Everything up to
-    `through` was examined; events that cannot be sent are left out. `end`: nothing is beyond."""
+    `through` was examined; events that cannot be sent are left out. `end`: there are no more events."""
 
     events: list[Event]
     through: str
@@ -56,28 +57,28 @@ class EventHeads(Struct):
 
 
 class Chunk(Struct):
-    """Replays that are written together, and the step of a leg or of a parked lane that they are."""
+    """Replays that are written together, in one step of a leg or of a parked lane."""
 
     environment: int
     job: str
     destination: str
-    step: int  # how often the leg must have been moved before
-    through: str  # the cursor that the leg or the lane gets
+    step: int  # how many steps the leg must have had before
+    through: str  # the new cursor of the leg or the lane
     exhausted: (
         bool  # the leg's end is reached, or the parked lane has caught up with the leg's cursor
     )
     skipped: int
     paced_until_ms: int
     deliveries: list[Delivery]
-    lane: str | None = None  # the parked lane; None: the leg itself goes on
+    lane: str | None = None  # the parked lane; None: the step is of the leg itself
     parks: dict[str, str] = field(
         default_factory=dict
     )  # lanes that the leg passes over, from where on
 
 
 class OrderStretch(Struct):
-    """A stretch of what waits at a destination: the deliveries that an order is for. Everything up to
-    `through` (a cursor of the store's own) was examined. `end`: nothing is beyond."""
+    """A stretch of the waiting deliveries of a destination, for which an order is given. Everything up
+    to `through` (a cursor of the store's own) was examined. `end`: no more deliveries wait."""
 
     ids: list[str]
     through: str
@@ -85,7 +86,7 @@ class OrderStretch(Struct):
 
 
 class OrderState(Struct, frozen=True):
-    """A delivery that an order was given for, as its row is. `changed`: since the job was created."""
+    """A delivery with an order, as its row says now. `changed`: since the job was created."""
 
     id: str
     waits: bool
@@ -94,13 +95,13 @@ class OrderState(Struct, frozen=True):
 
 
 class OrderStep(Struct):
-    """The step of a leg whose deliveries are ordered: `ordered` are under way, `done` and `skipped` count
-    those that were under way before and have ended."""
+    """The step of a leg whose deliveries are ordered. `ordered` are under way; `done` and `skipped`
+    count deliveries that were under way before and have ended."""
 
     environment: int
     job: str
     destination: str
-    step: int  # how often the leg must have been moved before
+    step: int  # how many steps the leg must have had before
     through: str
     exhausted: bool
     ordered: list[str]
@@ -109,7 +110,7 @@ class OrderStep(Struct):
 
 
 class Enqueued(Struct):
-    """The result of a chunk: the ids that were written, None where it was not the chunk's turn."""
+    """The result of a chunk: the ids that were written. None if the leg was not at the chunk's step."""
 
     ids: list[str] | None
 
@@ -123,10 +124,10 @@ class WaitingReplay(Struct, frozen=True):
 
 
 class ReplayActors(Protocol):
-    """The actors of destinations, as they hear what is asked of their deliveries."""
+    """The actors of destinations, which take orders for their deliveries."""
 
     def tell(self, destination: str, message: Ordered, /) -> None:
-        """Tell a destination's actor what is asked for. Deliveries that ended are passed over."""
+        """Tell a destination's actor of an order. Deliveries that ended are passed over."""
 
     def delivering(self, deliveries: Iterable[str], /) -> set[str]:
         """Return which of these deliveries are in flight."""
@@ -147,17 +148,17 @@ class Routes(Protocol):
     """The rules of a destination as they are now."""
 
     async def meant(self, destination: str, events: Sequence[Event], /) -> list[Event]:
-        """Return the events that a rule of the destination is for, by type and customer."""
+        """Return the events that match a rule of the destination, by type and customer."""
 
     async def chosen(self, destination: str, events: Sequence[Event], /) -> list[Delivery]:
-        """Return a delivery of each event that goes to the destination, with the id of the event."""
+        """Return a delivery for each event that is routed to the destination, with the event's id."""
 
 
 class Reading(Protocol):
-    """What a job replays, read and counted."""
+    """The reading of a job's selection: its deliveries are read and counted."""
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count a bounded number of further rows; return the leg as it is then."""
+        """Count a bounded number of further rows; return the leg with the new count."""
 
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
@@ -168,7 +169,7 @@ class Reading(Protocol):
 
 
 class JobStore(Protocol):
-    """Jobs, as callers see and change them."""
+    """The jobs, for the callers who create, read and cancel them."""
 
     async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
         """Return the deliveries of these ids that exist."""
@@ -180,7 +181,7 @@ class JobStore(Protocol):
         environment has `at_most` unfinished jobs. No delivery from before `floor_ms` is selected."""
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
-        """End an unfinished job. When this returns, nothing more of the job is enqueued."""
+        """End an unfinished job. After this returns, the job enqueues nothing more."""
 
     async def get(self, environment: int, job: str) -> ReplayJob | None:
         """Return a job."""
@@ -201,7 +202,7 @@ class JobStore(Protocol):
 
 
 class ReplayStore(Reading, Protocol):
-    """Jobs, as the runner reads and moves them."""
+    """The jobs, for the runner that works on them."""
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
         """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first. Jobs whose ids are `known`
@@ -216,7 +217,8 @@ class ReplayStore(Reading, Protocol):
     async def tally(
         self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
     ) -> Leg | None:
-        """Note that so many match, up to a cursor; return the leg as it is then."""
+        """Add to a leg's number of matches, counted up to a cursor; return the leg with the
+        new number."""
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
         """Return events that are older than the job, after one id and before another."""
@@ -224,11 +226,11 @@ class ReplayStore(Reading, Protocol):
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        """Return the events, of these in order, that a destination has no delivery of: at most `limit` of
-        about `max_bytes`, and whether these are all."""
+        """Return those of the given events that the destination has no delivery of, in order: at most
+        `limit` events and about `max_bytes`. Also return whether these are all."""
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
-        """End the counting of a PENDING job: it is RUNNING now, or COMPLETED where it was a dry run."""
+        """End the counting of a PENDING job: it becomes RUNNING, or COMPLETED if it is a dry run."""
 
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
@@ -240,16 +242,19 @@ class ReplayStore(Reading, Protocol):
         """Move the cursor, and park lanes, without deliveries."""
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
-        """Read on from the leg's cursor what waits at a destination and is selected, at most `limit`.
+        """Read the waiting and selected deliveries of a destination from the leg's cursor on, at most
+        `limit`.
 
-        First comes what is PENDING, then what is RETRYING: a delivery that fails meanwhile is found. A
-        retry leaves out what was attempted since its job was created."""
+        PENDING deliveries come first, then RETRYING ones: in this way a delivery that fails meanwhile is
+        found. A retry leaves out deliveries that were attempted since its job was created.
+        """
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        """Return how these deliveries are. One whose row is gone does not wait."""
+        """Return the present states of these deliveries. A delivery whose row is gone does not wait."""
 
     async def order(self, step: OrderStep) -> bool:
-        """Write down what is ordered next, before anybody is told, and what has ended."""
+        """Write down the next ordered deliveries, before any actor is told, and those that
+        have ended."""
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg: its destination was archived."""

@@ -63,7 +63,7 @@ _REPLACE = audited(
             DELETE FROM filter_failures f USING changed, routing_rules r
             WHERE f.environment = $1::integer AND f.rule = changed.id AND r.environment = $1::integer
               AND r.id = changed.id AND r.filter IS DISTINCT FROM $7
-        )""",  # it sees the row as it was
+        )""",  # this DELETE sees the rule as it was before the update
     before="""target AS MATERIALIZED (
             SELECT id FROM destinations
             WHERE environment = $1::integer AND id = $4::uuid AND status <> 3 FOR SHARE
@@ -93,7 +93,7 @@ _REMOVE = audited(
             SELECT environment FROM routing_tallies WHERE environment = $1::integer FOR UPDATE
         )""",
 )
-# As `_REMOVE`, of several rules, each with an entry of its own.
+# Like `_REMOVE`, for several rules, each with an entry of its own.
 _REMOVE_ALL = f"""
     WITH tally AS MATERIALIZED (
         SELECT environment FROM routing_tallies WHERE environment = $1::integer FOR UPDATE
@@ -145,14 +145,14 @@ _FILTERED = """
     ) f ON f.environment = t.environment AND f.patterns - cardinality(f.event_types) <= $2
     WHERE t.environment = $1
 """
-_ROWS = 1_000  # of patterns, made ready in one step: a millisecond
+_ROWS = 1_000  # rows of patterns that are prepared in one step: a millisecond
 _FILTERED_OF = _FILTERED.format(tied="= $3::uuid")
 _FILTERED_OF_NONE = _FILTERED.format(tied="IS NULL")
 _FAILURES = """
     SELECT rule::text AS rule, failures, last_at_ms, last_message
     FROM filter_failures WHERE environment = $1 AND rule = ANY($2::uuid[])
 """
-# Counted only for the filter that failed, and for a rule that is still there.
+# Counts a failure only for the version of the filter that failed, and only if the rule still exists.
 _FAILED = """
     INSERT INTO filter_failures AS f (environment, rule, failures, last_at_ms, last_message)
     SELECT n.environment, n.rule, n.failures, n.last_at_ms, n.last_message
@@ -195,7 +195,7 @@ class Rules:
         return int(await self._pool.fetch_value(_COUNT, environment) or 0)
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return which rules of an account's destinations have a filter; see the port."""
+        """Return those rules of an account's destinations that have a filter; see the port."""
         if account is None:
             rows = await self._pool.fetch(_FILTERED_OF_NONE, environment, at_most)
         else:

@@ -1,6 +1,6 @@
 """The SQL of the intake statement, and its arguments: both depend on the kinds of rows in a group.
 
-Kinds of rows that are absent cost nothing. Nothing here runs it; that is `storage.intake.store`.
+Kinds of rows that are absent cost nothing. `storage.intake.store` runs the statement.
 """
 
 from collections import Counter
@@ -83,7 +83,7 @@ _GROUP = """,
 grp AS MATERIALIZED (
     SELECT nextval('intake_group') << 20 AS base FROM owner
 )"""
-# A part of a group whose number was drawn before.
+# The variant for a part of a group whose seq was drawn before.
 _PART = """,
 grp AS MATERIALIZED (
     SELECT $3::bigint AS base FROM owner
@@ -133,9 +133,9 @@ new_backlog AS (
     ON CONFLICT (environment, destination) DO UPDATE
     SET low_seq = least(b.low_seq, excluded.low_seq)
 )"""
-# Where no delivery will ask for a file that is to be fetched, its row says when somebody else is to.
+# If no delivery will ask for a file that must be fetched, the file's row says when it is fetched.
 _FILE = (*FILE_COLUMNS, Column("due_ms", "bigint"))
-# A file is there with its event, or is not.
+# A file's row and its event are written together or not at all.
 _FILES = """,
 new_files AS (
     INSERT INTO files ({file.names})
@@ -159,13 +159,13 @@ def accept_statement(
     part: bool = False,
     traced: bool = False,
 ) -> str:
-    """Return the statement for groups that have these kinds of rows and columns. `part`: its third
-    parameter is the seq of its first delivery, and it draws none."""
+    """Return the statement for groups that have these kinds of rows and columns. `part`: the statement
+    draws no seq; its third parameter is the seq of its first delivery."""
     number = 3 if part else 2
     parts = ["WITH ", _OWNER, _PART if part else _GROUP]
     if claims:
         claim = rows("c", _CLAIM, number, uniform=uniform)
-        # The first columns once more, by the very same parameters.
+        # The first columns again, with the same parameters.
         mine = rows("m", _CLAIM[:3], number, uniform=uniform)
         number = claim.parameters + 1
         parts.append(_CLAIMS.format(claim=claim, mine=mine, now=number, event=mine.parameters))
@@ -312,7 +312,7 @@ def _bind_opened(arguments: Arguments, group: IntakeGroup) -> None:
         [c.external_id for c in customers],
         [c.id for c in customers],
     )
-    # In the order in which every statement locks several of these rows.
+    # In the order in which every statement locks these rows.
     dirty = sorted(group.dirty, key=attrgetter("environment", "destination"))
     arguments.add(
         [d.environment for d in dirty], [d.destination for d in dirty], [d.shard for d in dirty]

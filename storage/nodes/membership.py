@@ -104,9 +104,9 @@ class Membership:
         load: Callable[[], NodeLoad] = NodeLoad,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
-        """`address` is where other nodes reach this one; `name` is for people. `machine` is the name that
-        all nodes of this machine have. Both are the host's by default. `load` returns what the node does.
-        `now` is on a monotonic clock, in seconds."""
+        """`address` is where other nodes reach this node; `name` is for people. `machine` is the name
+        that all nodes of this machine have. Both names are the host's by default. `load` returns the
+        node's load. `now` is on a monotonic clock, in seconds."""
         self.liveness = Liveness(ownership.process)
         self._ownership = ownership
         self._address = address
@@ -136,17 +136,18 @@ class Membership:
         await self._connection.ensure()
         active = await active_node(self._connection, self._ownership.part)
         if await self._look(() if active is None else (active.id,)) is None:
-            await self._write_rows(self._connection)  # removed by a takeover, or after a long pause
+            # the rows are gone: after a takeover, or a long pause
+            await self._write_rows(self._connection)
         return active
 
     async def leave(self) -> None:
-        """Remove this node's rows: another node can have the database at once."""
+        """Remove this node's rows, so that another node can take the database at once."""
         await self._connection.fetch(_LEAVE, self.id)
 
     async def run(self, every_s: float = BEAT_S) -> None:
         """Beat again and again. Never returns. Raises OwnershipLostError.
 
-        An unanswered query, whatever the error, says nothing about ownership.
+        If a query gets no answer, whatever the error, the ownership stays unknown.
         """
         await Outage("the table of nodes").every(every_s, self.beat)
 

@@ -1,4 +1,4 @@
-"""Steps of the wall clock, as destinations without an actor follow them."""
+"""Steps of the wall clock, and the destinations without an actor that follow them."""
 
 import pytest
 import trio
@@ -13,7 +13,7 @@ WAIT_S = 7200
 
 
 def set_clock(world: World, by_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set the wall clock, and have the directory follow."""
+    """Set the wall clock, and tell the directory."""
     world.clock.tell(lambda by_s: follow(world.directory, by_s, world.clock.now()))
     told = world.clock.now() + by_s
     monkeypatch.setattr(world.clock, "_wall", lambda: told)

@@ -15,9 +15,9 @@ from tests.process.house import until
 
 WIDE = (1440, 900)
 NARROW = (390, 844)
-STOPS = 120  # of Tab, until an element counts as unreachable
+STOPS = 120  # presses of Tab, until an element counts as unreachable
 HANGS_MS = HANGS_S * 1000
-# Where screenshots are kept: nowhere, unless this names a folder.
+# The folder for screenshots. None are kept if the variable is not set.
 SHOTS = os.environ.get("ANGARIUM_SCREENSHOTS")
 REPORTS = """
 addEventListener("securitypolicyviolation", (event) => {
@@ -27,7 +27,7 @@ addEventListener("securitypolicyviolation", (event) => {
 
 
 class Window:
-    """A page of its own context, so without anything that another window has stored."""
+    """A page in a browser context of its own: it shares no storage with other windows."""
 
     def __init__(self, browser: Browser, url: str = "", page: Page | None = None) -> None:
         self._browser, self.url = browser, url
@@ -71,22 +71,22 @@ class Window:
             context.close()
 
     def hear(self, kind: str, text: str) -> None:
-        """Keep what the page has complained about. That a request was refused is the page's to tell."""
+        """Keep the page's complaints. The page itself reports a refused request."""
         if kind == "error" and "Failed to load resource" not in text:
             self.complaints.append(text)
 
     def forget(self) -> None:
-        """Begin anew to collect complaints and requests, for the next page of a window that is shared."""
+        """Forget complaints and requests, before the next page of a shared window."""
         self.complaints.clear()
         self.requests.clear()
 
     def search(self) -> None:
-        """Fail where the page complained, or asked another host."""
+        """Fail if the page complained, or asked another host."""
         assert self.complaints == []
         assert [each for each in self.requests if not each.startswith((self.url, "data:"))] == []
 
     def open(self, path: str) -> Page:
-        """Open a page of the console and wait until it has loaded what it shows."""
+        """Open a page of the console and wait until its content has loaded."""
         self.page.goto(f"{self.url}/console/dev{path}")
         self.settled()
         return self.page
@@ -105,21 +105,22 @@ class Window:
         self.page.wait_for_selector("main h1")
 
     def until(self, condition: Callable[[], object], what: str) -> None:
-        """Wait for what a handler of the page's events notes. Handlers run while the page is asked."""
+        """Wait until a handler of the page's events has noted something. Handlers run only while the
+        page is queried."""
         until(lambda: self.page.evaluate("true") and condition(), what)
 
     def shoot(self, name: str) -> None:
-        """Keep a screenshot, where ANGARIUM_SCREENSHOTS names a folder."""
+        """Keep a screenshot if ANGARIUM_SCREENSHOTS names a folder."""
         if SHOTS:
             Path(SHOTS).mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=str(Path(SHOTS) / f"{name}.png"))
 
     def dress(self, scheme: Any) -> None:
-        """Show the page in the light or the dark scheme, as where the reader's system changes it."""
+        """Show the page in the light or the dark scheme, as if the reader's system had changed it."""
         self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
 
     def tab_to(self, target: Locator, key: str = "Tab") -> None:
-        """Press a key until an element has the focus, as a reader without a mouse does."""
+        """Press a key until an element has the focus, like a reader without a mouse."""
         target.wait_for()
         for _ in range(STOPS):
             if target.evaluate("(element) => element === document.activeElement"):
@@ -128,7 +129,7 @@ class Window:
         raise AssertionError(f"not reached by {key}: {target}")
 
     def overflow(self) -> int:
-        """Return by how many pixels the page is wider than the window."""
+        """Return the number of pixels by which the page is wider than the window."""
         wide: int = self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
         return wide
 
@@ -136,12 +137,12 @@ class Window:
 @contextmanager
 def open_browser(program: str) -> Iterator[Window]:
     """Start a browser; its windows are made by `another`."""
-    # The service's bridge to asyncio has its own kind of loop, which Playwright can not nest in.
+    # The service's bridge to asyncio has its own kind of loop, in which Playwright cannot run.
     with mock.patch("asyncio.new_event_loop", asyncio.SelectorEventLoop):
         started = sync_playwright()
         playwright = started.__enter__()
     try:
-        expect.set_options(timeout=HANGS_MS)  # its own patience is five seconds
+        expect.set_options(timeout=HANGS_MS)  # Playwright's default is five seconds
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield Window(browser)
         browser.close()

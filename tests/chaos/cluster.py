@@ -1,6 +1,6 @@
-"""A PostgreSQL cluster that the nemesis owns: made, copied, followed by a standby, killed and started.
+"""A PostgreSQL cluster of the chaos tests: made, copied, followed by a standby, killed and started.
 
-The server under test knows it as a database of its operator's: it starts and ends nothing here.
+To the server under test it is an operator's database, which that server never starts or ends.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from storage.embedded.postmaster import read_postmaster
 from storage.embedded.server import MAJOR
 
 POLL_S = 0.01
-START_S = 60  # it replays its log first
-GONE_S = 10.0  # for a postmaster that was killed, with its children
-ORPHANS_S = 15.0  # for its children, after it
+START_S = 60  # PostgreSQL replays its log first
+GONE_S = 10.0  # for the end of a killed postmaster and its children
+ORPHANS_S = 15.0  # for the end of its children, after the postmaster's
 QUERY_S = 5.0
-UP = {"ready", "standby"}  # what postmaster.pid says of it
+UP = {"ready", "standby"}  # states in postmaster.pid
 MODES = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
 SOCKET = ".s.PGSQL.5432"
-# As the embedded one, but small: the disk that it is on will be filled.
+# Like the embedded server's settings, but small: a test fills the disk.
 SETTINGS = """
 shared_buffers = '32MB'
 max_connections = {connections}
@@ -55,20 +55,20 @@ class Cluster:
     """One cluster in `folder`, which PostgreSQL's account may enter."""
 
     def __init__(self, folder: Path, connections: int = 60) -> None:
-        """`connections`: as many as it allows."""
+        """`connections`: how many the cluster allows."""
         self._connections = connections
         self.folder = folder
         self.data = folder / "postgres"
         self.socket = folder / SOCKET
         self.log = folder.with_name(
             f"{folder.name}.log"
-        )  # it outlives the disk that the data is on
+        )  # the log is kept on another disk than the data
         self._postmaster: subprocess.Popen[bytes] | None = None
 
     # --- made
 
     def make(self) -> None:
-        """Make an empty one."""
+        """Make an empty cluster."""
         account = self._account()
         self._run(
             "initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "-E", "UTF8",
@@ -77,13 +77,14 @@ class Cluster:
         self._configure()
 
     def copy(self, template: "Cluster") -> None:
-        """Make it as another one is, which does not run."""
+        """Make a copy of another cluster that does not run."""
         self._account()
         subprocess.run(["cp", "-a", str(template.data), str(self.data)], check=True)
         self._configure()
 
     def follow(self, primary: "Cluster") -> None:
-        """Make it a standby of another one, which runs and from now on waits for it at each commit."""
+        """Make a standby of another cluster. That cluster runs, and waits for this standby at each
+        commit from now on."""
         account = self._account()
         self._run(
             "pg_basebackup", "-h", str(primary.folder), "-U", "postgres", "-D", str(self.data),
@@ -113,19 +114,19 @@ class Cluster:
 
     @property
     def address(self) -> str:
-        """Where it answers: its socket's file, or HOST:PORT."""
+        """The cluster's address: its socket's file, or HOST:PORT."""
         return str(self.socket)
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """Tell a road where the database is whenever that changes by itself: it does not here."""
+        """Tell a proxy whenever the database moves by itself. This one never moves."""
         del tell
         yield
 
     # --- run
 
     def start(self) -> None:
-        """Start it and wait until it answers. One that runs already is left alone."""
+        """Start the cluster and wait until it answers. A running cluster is left alone."""
         if self.alive:
             return
         give_up = time.monotonic() + ORPHANS_S
@@ -142,7 +143,7 @@ class Cluster:
                 )
             if self._answers(self._postmaster):
                 return
-            # What a postmaster left behind that was killed may still hold its memory.
+            # The children of a killed postmaster can still hold its shared memory.
             if time.monotonic() > give_up:
                 raise RuntimeError(f"PostgreSQL does not start: {self._last_words()}")
             time.sleep(POLL_S)
@@ -159,20 +160,20 @@ class Cluster:
         return False
 
     def stop(self, mode: str) -> None:
-        """End it: `fast` or `immediate`."""
+        """Stop the cluster: `fast` or `immediate`."""
         if self._postmaster is not None:
             self._postmaster.send_signal(MODES[mode])
             self._postmaster.wait(START_S)
 
     def promote(self) -> None:
-        """Make a standby the one that is written to."""
+        """Make this standby the primary."""
         self._run(
             "pg_ctl", "promote", "-w", "-t", str(START_S), "-D", str(self.data),
             account=account_for(self.data),
         )  # fmt: skip
 
     def kill(self) -> None:
-        """Kill its postmaster; its children notice within moments, and are waited for."""
+        """Kill the postmaster, and wait until its children have noticed and ended."""
         process = self._postmaster
         if process is None or process.poll() is not None:
             return
@@ -186,19 +187,19 @@ class Cluster:
             time.sleep(POLL_S)
 
     def signal(self, number: int) -> None:
-        """Send all of its processes a signal."""
+        """Send all processes of the cluster a signal."""
         for pid in self.processes:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 
     @property
     def processes(self) -> list[int]:
-        """Its postmaster and all of its children, none where it does not run."""
+        """The postmaster and all of its children; none if the cluster does not run."""
         return tree(self._postmaster.pid) if self._postmaster is not None and self.alive else []
 
     @property
     def alive(self) -> bool:
-        """Whether its postmaster lives."""
+        """Whether the postmaster lives."""
         return self._postmaster is not None and self._postmaster.poll() is None
 
     def _last_words(self) -> str:
@@ -221,11 +222,11 @@ class Cluster:
     # --- asked
 
     def query(self, sql: str, *arguments: object) -> list[Any]:
-        """Run one statement, past the proxy."""
+        """Run one statement, without the proxy."""
         return asyncio.run(self._query(sql, arguments))
 
     async def connect(self) -> "asyncpg.Connection[Any]":
-        """Return a session of one's own."""
+        """Return a new session, without the proxy."""
         return await asyncpg.connect(
             host=str(self.folder), user="postgres", database="postgres", timeout=QUERY_S,
             command_timeout=30.0,
@@ -239,7 +240,7 @@ class Cluster:
             await connection.close(timeout=QUERY_S)
 
     def caught_up(self) -> bool:
-        """Whether a standby has everything that was committed here until now."""
+        """Whether a standby has everything that this cluster has committed."""
         rows = self.query(
             """SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')
             AND flush_lsn >= (SELECT pg_current_wal_lsn())"""
@@ -249,7 +250,7 @@ class Cluster:
 
 @contextmanager
 def disk(folder: Path, mib: int) -> Iterator[bool]:
-    """Put a small disk under a folder, in memory; False where that is not allowed."""
+    """Mount a small disk in memory at a folder. False if that is not allowed."""
     folder.mkdir(exist_ok=True)
     size = f"size={mib}m,mode=0755"
     done = subprocess.run(
@@ -264,7 +265,7 @@ def disk(folder: Path, mib: int) -> Iterator[bool]:
 
 
 def _lives(pid: int) -> bool:
-    """Whether a process runs: one that has ended, and that nobody has collected, does not."""
+    """Whether a process runs. A process that has ended but was not waited for does not run."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except OSError:

@@ -1,6 +1,6 @@
-"""The client and the OpenAPI document say the same of operations, parameters, fields, types and words.
+"""The client and the OpenAPI document: their operations, parameters, fields, types and words agree.
 
-Held method by method, whether a method is made or written by hand; nothing here uses the generator.
+Each method is checked, generated or written by hand. The test does not use the generator.
 """
 
 import inspect
@@ -22,7 +22,7 @@ from tests.client import kinds
 DOCUMENT = json.loads(openapi_json())
 SCHEMAS = DOCUMENT["components"]["schemas"]
 
-# Operations without a method: what a client has no use of, and URLs for those who have no key.
+# Operations without a method: those that a client does not need, and URLs for callers without a key.
 LEFT_OUT = {
     "/console/sessions",
     "/livez",
@@ -32,9 +32,9 @@ LEFT_OUT = {
     "/downloads/{token}",
     "/mcp",
 }
-# Methods whose answer is no JSON.
+# Methods whose answer is not JSON.
 BYTES = {"files.content", "observability.stream"}
-# Arguments that are no values of JSON.
+# Arguments that are not JSON values.
 GIVEN: dict[str, tuple[Any, ...]] = {"events.send_batch": ([],), "files.create": (b"",)}
 OPERATIONS = {route.client.name: route for route in ROUTES if route.client is not None}
 # The second forms of bodies, each with a method of its own.
@@ -63,7 +63,7 @@ def told(schema: Any) -> kinds.Kind:
 
 
 def answer_of(route: Route) -> Any:
-    """Return the schema of an operation's success, or of the items of its page."""
+    """Return the schema of an operation's success. For a page, return the schema of its items."""
     (status,) = (code for code in operation_of(route)["responses"] if code.startswith("2"))
     content = operation_of(route)["responses"][status]["content"]["application/json"]["schema"]
     schema = resolved(content)
@@ -76,7 +76,7 @@ def answer_of(route: Route) -> Any:
 
 
 def shape_of(hint: Any) -> Any:
-    """Return the type of an answer: of a page or of what iterates, that of an item."""
+    """Return the type of an answer. For a page or an iterator, return the type of an item."""
     if get_origin(hint) is Iterator or getattr(get_origin(hint), "__name__", "") == "Page":
         return get_args(hint)[0]
     return next((part for part in get_args(hint) if hasattr(part, "__total__")), hint)
@@ -90,7 +90,7 @@ def fields_of(shape: Any) -> dict[str, Any]:
 
 
 def compare(shape: Any, schema: Any, place: str) -> None:
-    """Fail where a type and a schema have other fields, or fields of another kind, also nested ones."""
+    """Fail if the fields of a type and a schema differ in name or kind, nested ones included."""
     ours, theirs = fields_of(shape), resolved(schema)["properties"]
     assert set(ours) == set(theirs), place
     assert shape.__required_keys__ == frozenset(resolved(schema).get("required", ())), place
@@ -99,14 +99,15 @@ def compare(shape: Any, schema: Any, place: str) -> None:
         within = [hint, *get_args(hint), *(a for p in get_args(hint) for a in get_args(p))]
         parts = [part for part in within if isinstance(part, type) and hasattr(part, "__total__")]
         nested = objects(theirs[name])
-        # Several shapes stand in the order of the schema's choices; one alone is each of its objects.
+        # A union's types stand in the order of the schema's choices. A single type is compared with each
+        # choice.
         pairs = zip(parts, nested, strict=True) if len(parts) > 1 else product(parts, nested)
         for part, each in pairs:
             compare(part, each, f"{place}.{name}")
 
 
 def objects(schema: Any) -> list[Any]:
-    """Return the objects that a schema names: itself, its choices, its items."""
+    """Return the object schemas in a schema: itself, its choices, its items."""
     schema = resolved(schema)
     found = [schema] if "properties" in schema else []
     for choice in [*schema.get("anyOf", []), *schema.get("oneOf", [])]:
@@ -170,7 +171,7 @@ def test_every_filter_of_a_list_can_be_given(name: str) -> None:
 
 
 def one_or(kind: kinds.Kind) -> kinds.Kind:
-    """What is given for a parameter of this kind: for one that can be repeated, also a single value."""
+    """Return the type of an argument of this kind. A repeatable parameter also takes a single value."""
     lists = [each for each in kind if isinstance(each, tuple) and each[0] == "list"]
     return kind.union(*(each[1] for each in lists))
 
@@ -210,6 +211,6 @@ def test_every_column_of_a_command_is_a_field_of_the_answer(route: Route) -> Non
             fields = resolved(schema)["properties"]
             assert name in fields, f"{route.command.name}: {title}"
             schema = fields[name]
-            for choice in schema.get("anyOf", []):  # null is the other one
+            for choice in schema.get("anyOf", []):  # null is the other choice
                 if "$ref" in choice:
                     schema = choice

@@ -1,5 +1,5 @@
-"""A concurrency that finds itself: within bounds, near what the receiver can take, back after a slow
-spell; and the advice of Little's law."""
+"""The automatic concurrency: it stays within bounds, settles near the receiver's capacity, and recovers
+after a slow spell. Also the advice of Little's law."""
 
 import math
 from typing import Any
@@ -32,9 +32,10 @@ from tests.core.making import (
 FIXED = always(0.2)
 VARYING = varying(0.2, 0.5)
 
-EVEN = varying(0.2, 0.03)  # never the same twice, or all would end at one instant, again and again
+# never equal twice: otherwise all answers would end at one instant, again and again
+EVEN = varying(0.2, 0.03)
 
-# What a receiver is, and the concurrency that suits it best of all that could be set.
+# A receiver's behaviour, and the fixed concurrency that suits it best.
 RECEIVERS: dict[str, tuple[dict[str, Any], int]] = {
     "takes all, evenly": ({"takes": EVEN}, 256),
     "takes all, unevenly": ({"takes": VARYING}, 256),
@@ -59,8 +60,9 @@ def test_what_it_finds_is_near_the_best_that_could_be_set(
 ) -> None:
     found, best = Crowd(**receiver), Crowd(**receiver)
     limit = AdaptiveLimit(MOST_CONCURRENCY, NOW)
-    found.run(limit, 6_000)  # to find it
-    best.run(width, 6_000)  # as long, since with a heavy tail the first to end are the quick ones
+    found.run(limit, 6_000)  # the limit settles
+    # as long as the first run: with a heavy tail, the first answers to end are the quick ones
+    best.run(width, 6_000)
     assert found.throughput(limit, 6_000) >= 0.9 * best.throughput(width, 6_000)
     assert found.p99_ms(6_000) <= 1.6 * best.p99_ms(6_000)
 
@@ -183,7 +185,8 @@ def test_a_state_that_makes_no_sense_is_grown_out_of(wrong: LimitState) -> None:
 
 
 def test_a_snapshot_of_before_is_read_and_the_version_before_reads_ours() -> None:
-    before = b"[20.6,[5.3,0.01,210.0],4.0,3,2]"  # and what answers took, and how far it was
+    # the former version also kept the answers' durations and its progress
+    before = b"[20.6,[5.3,0.01,210.0],4.0,3,2]"
     assert msgspec.json.decode(before, type=LimitState) == KEPT
     assert msgspec.json.encode(KEPT) == b"[20.6]"
 
@@ -250,14 +253,15 @@ def test_a_patch_switches_between_fixed_and_adapting() -> None:
     machine = a_machine(concurrency=3)
     adapting: dict[str, Any] = {"adapts": True, "concurrency": 64}
     machine.configure(a_destination(version=2, **adapting), NOW)
-    assert machine.health(NOW).concurrency == 3  # it begins where it was
+    assert machine.health(NOW).concurrency == 3  # the limit begins at its last value
     machine.configure(a_destination(version=3, concurrency=2, adapts=True), NOW)
     assert machine.health(NOW).concurrency == 2
     machine.configure(a_destination(version=4, url="http://other.test/", **adapting), NOW)
-    assert machine.health(NOW).concurrency == START  # another receiver
+    assert machine.health(NOW).concurrency == START  # the receiver has changed
     machine.configure(a_destination(version=5, concurrency=3), NOW)
     assert machine.health(NOW).concurrency == 3
-    assert step(machine).snapshot  # or a later "auto" would begin with what another one found
+    # otherwise a later "auto" would begin with the old receiver's limit
+    assert step(machine).snapshot
     assert b"limit" not in machine.snapshot()
 
 
@@ -284,7 +288,7 @@ def test_failures_reach_the_limit() -> None:
 
 def test_advice_is_littles_law_with_room() -> None:
     assert suggested_concurrency(LEAST_ATTEMPTS - 1, 100, 0.2) is None
-    assert suggested_concurrency(LEAST_ATTEMPTS, 100, 0.2) == 29  # 20, and twice its root
+    assert suggested_concurrency(LEAST_ATTEMPTS, 100, 0.2) == 29  # 20, plus twice its square root
     assert suggested_concurrency(1000, 1.0, 0.001) == 1
     assert suggested_concurrency(1000, 0.0, 0.0) == 1
     assert suggested_concurrency(1000, 5_000, 10) == MOST_CONCURRENCY
@@ -318,7 +322,7 @@ def test_health_advises_by_what_came_in_the_busiest_ten_seconds() -> None:
             now += 1.0
         found = machine.health(now).suggested_concurrency
         if ordering is Ordering.STRICT:
-            assert found in (None, 1)  # fewer than twenty attempts, perhaps
+            assert found in (None, 1)  # None if there were fewer than twenty attempts
         else:
             assert found == advised
 
@@ -327,7 +331,7 @@ def test_what_spilled_is_told_late_and_drops_nothing_that_was_counted_since() ->
     counters = Counters()
     counters.arrived(3, NOW)
     counters.succeeded(100, NOW + 10)
-    counters.arrived(40, NOW + 9)  # by the time of the turn before
+    counters.arrived(40, NOW + 9)  # at the time of the turn before
     load = counters.load(NOW + 10)
     assert (load.attempts, load.arrivals_per_s) == (1, 4.0)
 

@@ -1,4 +1,5 @@
-"""The intake under virtual time: groups, bounds, idempotency twins, and every way a commit can fail."""
+"""The intake under virtual time: groups, bounds, repeated idempotency keys, and every way a commit can
+fail."""
 
 import math
 from collections.abc import AsyncIterator, Sequence
@@ -57,7 +58,7 @@ def make(
     digest: bytes = b"x",
     environment: int = 1,
 ) -> Submission:
-    """Return a submission of `events` events, each with a delivery to `to`, that reports its fate."""
+    """Return a submission of `events` events, each with a delivery to `to`. It reports its fate."""
     made = [
         Event(IDENTITY.event(), environment, "t", 0, b"{}", idempotency_key=key, customer="c1")
         for _ in range(events)
@@ -88,7 +89,7 @@ async def test_actors_are_told_of_a_large_group_a_few_hundred_at_a_time(
     store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
 ) -> None:
     fates: list[Fate] = []
-    known: list[int] = []  # how many were told, at each step of another task
+    known: list[int] = []  # the number of submissions told, at each step of another task
     count = 3 * TOLD_AT_ONCE + 1
     async with running(store, destinations) as intake:
         submission = make(fates, events=count)
@@ -97,7 +98,8 @@ async def test_actors_are_told_of_a_large_group_a_few_hundred_at_a_time(
             known.append(len(destinations.deliveries))
             await trio.lowlevel.checkpoint()
     steps = [after - before for before, after in pairwise([*known, count])]
-    assert max(steps) <= 2 * TOLD_AT_ONCE  # trio shuffles: two steps of the intake may meet
+    # trio shuffles tasks: two steps of the intake can follow each other
+    assert max(steps) <= 2 * TOLD_AT_ONCE
     assert destinations.deliveries == submission.deliveries
     seqs = [each.seq for each in submission.deliveries]
     assert seqs == list(range(seqs[0], seqs[0] + count))
@@ -201,7 +203,7 @@ async def test_a_key_is_held_for_a_day_by_the_clock_that_ends_it(
 ) -> None:
     async with running(store, destinations) as intake:
         submission = make([], key="k")
-        submission.claims[0].expires_at_ms = 1  # its id was made by a wall clock that was set back
+        submission.claims[0].expires_at_ms = 1  # a wall clock that was set back made its id
         intake.submit(submission)
         await wait_all_tasks_blocked()
     (group,) = store.groups
@@ -216,7 +218,7 @@ async def test_a_row_that_was_written_for_a_repetition_may_go_again(
         intake.submit(make(fates, key="k"))
         await wait_all_tasks_blocked()
         assert destinations.spared == []
-        destinations.dirty.clear()  # all was delivered, and forgotten
+        destinations.dirty.clear()  # all events were delivered, and their rows forgotten
         intake.submit(make(fates, key="k"))
         await wait_all_tasks_blocked()
     assert destinations.spared == store.groups[-1].dirty != []
@@ -269,7 +271,8 @@ async def test_who_cannot_wait_longer_is_told_so_and_the_group_is_still_delivere
 
 
 class LockedStore(FakeIntakeStore):
-    """Waits 100 ms for a lock, again and again, until it is `free`; `fault` is what that is told as."""
+    """A store that waits 100 ms for a lock, again and again, until it is `free`. `fault` is the error it
+    raises."""
 
     def __init__(self, fault: type[StoreError]) -> None:
         super().__init__()
@@ -287,7 +290,8 @@ class LockedStore(FakeIntakeStore):
 async def test_a_lock_that_is_kept_leaves_no_client_without_an_answer(
     fault: type[StoreError], destinations: FakeDestinations, autojump_clock: MockClock
 ) -> None:
-    """Where an earlier try may have been written, nobody knows; else it surely was not."""
+    """If an earlier try may have been written, the refusal is "internal"; otherwise it is
+    "overloaded"."""
     for lost, refusal in ((False, "overloaded"), (True, "internal")):
         fates: list[Fate] = []
         store = LockedStore(fault)
@@ -349,7 +353,7 @@ async def test_who_was_told_that_nobody_knows_is_told_nothing_more(
             intake.submit(make(mine, to="bad00e" if place == 1 else "d1"))
         await trio.sleep(2 * PATIENCE_S)
         await wait_all_tasks_blocked()
-    assert store.script == []  # the database came back, and refused the group for one of them
+    assert store.script == []  # the database came back, and refused the group because of one event
     assert [[fate.refusal for fate in mine] for mine in fates] == [["internal"]] * 3
     assert [each.destination for each in destinations.deliveries] == ["d1", "d1"]
 
@@ -416,7 +420,7 @@ async def test_new_events_wait_while_deliveries_are_worked_off_but_not_for_slow_
     monkeypatch: pytest.MonkeyPatch,
     autojump_clock: MockClock,
 ) -> None:
-    monkeypatch.setattr(Idleness, "part", lambda _: 0.5)  # by a clock that jumps nothing rests
+    monkeypatch.setattr(Idleness, "part", lambda _: 0.5)  # a clock that jumps shows no rest
     waits: list[float] = []
     for a_step, held_after in ((100, AHEAD - 1), (1, AHEAD - 1), (100, 10**6)):
         fates: list[Fate] = []
@@ -432,7 +436,7 @@ async def test_new_events_wait_while_deliveries_are_worked_off_but_not_for_slow_
                     await trio.sleep(0.0039)
                     destinations.ended += a_step
 
-            for _ in range(8):  # a busy group before
+            for _ in range(8):  # a busy group comes first
                 intake.submit(make([]))
             await trio.sleep(0.1)
             nursery.start_soon(work_off)
@@ -473,7 +477,7 @@ async def test_who_brought_no_load_waits_for_no_deliveries_of_others(
                 await trio.sleep(0.0039)
                 destinations.ended += 100
 
-        for _ in range(8):  # a busy group before
+        for _ in range(8):  # a busy group comes first
             intake.submit(make([]))
         await trio.sleep(0.1)
         nursery.start_soon(work_off)
@@ -490,7 +494,7 @@ async def test_who_brought_no_load_waits_for_no_deliveries_of_others(
     assert [name for name, _ in told] == ["light", "light", "heavy"]
     assert (
         told[1][1] < 0.05 < told[2][1] <= 0.07
-    )  # the heavy one's wait is not begun anew by others
+    )  # other submissions do not restart the wait of the heavy one
 
 
 async def test_a_tenant_that_fills_its_line_leaves_room_for_others(
@@ -505,12 +509,12 @@ async def test_a_tenant_that_fills_its_line_leaves_room_for_others(
     others: list[Fate] = []
     for environment in (2, 3):
         intake.submit(make(others, environment=environment))
-    assert others == []  # they wait
+    assert others == []  # the other submissions wait
     assert len(fates) == refused
 
 
 class BrokenDestinations(FakeDestinations):
-    """Raises when it is told of deliveries, so many times."""
+    """Destinations that raise when they are told of deliveries, a given number of times."""
 
     def __init__(self, times: int) -> None:
         super().__init__()
@@ -553,7 +557,8 @@ async def test_a_waiter_that_raises_costs_no_other_waiter_its_answer_and_no_deli
         intake.submit(each)
     with pytest.raises(RuntimeError):
         await intake.run()
-    assert [fate.refusal for fate in fates] == [None, "internal"]  # durable, and not known to be so
+    # durable, but the caller cannot know it
+    assert [fate.refusal for fate in fates] == [None, "internal"]
     assert len(destinations.doubtful) == 3
 
 

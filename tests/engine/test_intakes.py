@@ -1,5 +1,5 @@
-"""Two intakes side by side: whoever sends large batches has no other tenant wait for them, and of one
-environment nothing is ever written beside something else of it."""
+"""Two intakes side by side: no workspace waits because another sends large batches, and two statements
+never write for one environment at once."""
 
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -30,13 +30,13 @@ def autojump_clock() -> MockClock:
 
 
 class Exclusive(FakeIntakeStore):
-    """A store that shares with another one what environments are being written for."""
+    """A store that shares with another store the set of environments that are being written for."""
 
     def __init__(self, busy: set[int], *, first: int) -> None:
         super().__init__()
         self.busy = busy
-        self._group = first  # so that the two never give the same seq
-        self.order: list[int] = []  # environments by the ends of their statements
+        self._group = first  # so that the two stores never give the same seq
+        self.order: list[int] = []  # environments, in the order in which their statements ended
         self.takes_s = 0.0
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
@@ -78,12 +78,12 @@ class Both:
         self.fates: list[Fate] = []
 
     def submit(self, environment: int, events: int = 1) -> None:
-        """Submit events that report what came of them."""
+        """Submit events that note their fate."""
         self.intakes.submit(make(self.fates, events=events, environment=environment))
 
 
 def away(*, maybe_written: bool) -> StoreAwayError:
-    """Return what a store raises that finds no database."""
+    """Return the error of a store that cannot reach the database."""
     error = StoreAwayError("lost")
     error.maybe_written = maybe_written
     return error
@@ -116,7 +116,7 @@ async def test_a_single_event_waits_for_no_large_batch_of_another_tenant(
     async with running() as both:
         both.submit(2)
         await trio.sleep(0.1)
-        both.large.gate = trio.Event()  # the batch's statement takes for ever
+        both.large.gate = trio.Event()  # the batch's statement never ends
         for _ in range(3):
             both.submit(1, LARGE)
         await wait_all_tasks_blocked()
@@ -137,7 +137,8 @@ async def test_of_one_environment_singles_and_batches_take_turns(autojump_clock:
         await trio.sleep(0.1)
         both.small.takes_s = both.large.takes_s = 0.01
         both.small.order, both.large.order = [], both.small.order
-        both.large.order = both.small.order  # one list: who came when
+        # one list for both stores shows the order of the statements
+        both.large.order = both.small.order
         marks: list[str] = []
 
         async def send(events: int, name: str) -> None:
@@ -150,11 +151,11 @@ async def test_of_one_environment_singles_and_batches_take_turns(autojump_clock:
                 marks.append(name)
 
         async with trio.open_nursery() as nursery:
-            for _ in range(3):  # so that something of either kind waits at any time
+            for _ in range(3):  # so that submissions of both kinds wait at any time
                 nursery.start_soon(send, LARGE, "batch")
                 nursery.start_soon(send, 1, "single")
     assert marks.count("single") == marks.count("batch") == 12
-    # neither kind has to wait until the other has ended
+    # neither kind waits until the other has ended
     assert "batch" in marks[:8]
     assert "single" in marks[:8]
 
@@ -206,7 +207,8 @@ async def test_a_group_that_may_be_under_way_still_keeps_its_rows_at_the_end(
         both.submit(2)
         await wait_all_tasks_blocked()
         assert both.small.forgotten == [(2, "d3")]
-        nursery.start_soon(both.intakes.large.run)  # what it had is settled by now
+        # the submissions that it held are settled by now
+        nursery.start_soon(both.intakes.large.run)
         await wait_all_tasks_blocked()
         both.submit(2)
         await wait_all_tasks_blocked()
@@ -288,7 +290,7 @@ async def test_who_was_let_go_while_rows_were_forgotten_waits_for_no_other_batch
         both.submit(1, LARGE)
         await wait_all_tasks_blocked()
         both.large.takes_s = 1_000
-        both.submit(3, LARGE)  # is next, and takes long
+        both.submit(3, LARGE)  # comes next, and takes long
         both.destinations.forgettable = [(2, "d1")]
         both.submit(
             1
@@ -314,7 +316,7 @@ async def test_where_the_second_connection_cannot_be_had_the_first_takes_everyth
         assert both.fates[-1].refusal is None
         assert both.large.script
         assert not both.intakes.away
-        await trio.sleep(10)  # it can be had again
+        await trio.sleep(10)  # the environment is free again
         both.submit(1, LARGE)
         await trio.sleep(0.1)
     assert [len(group.events) for group in both.large.groups] == [LARGE]
@@ -336,7 +338,7 @@ async def test_who_waits_for_what_nobody_knows_the_fate_of_is_told_so_and_nobody
         await wait_all_tasks_blocked()
         assert both.fates[-1].refusal is None
         await trio.sleep(10)
-        assert both.fates[-1].refusal is None  # the batch, in the end
+        assert both.fates[-1].refusal is None  # the batch is accepted in the end
         both.submit(1)
         await wait_all_tasks_blocked()
     assert [fate.refusal for fate in both.fates].count(None) == 4
@@ -380,7 +382,7 @@ def test_an_intake_that_waits_for_an_environment_holds_it_next() -> None:
     other.request(lambda _: True)
     assert other.barred == {1}  # it is the first one's turn
     other.fall_asleep()
-    one.request(lambda _: False)  # which does not wait for it any more
+    one.request(lambda _: False)  # the first no longer waits for it
     assert woken == ["one", "other"]
     assert other.barred == set()
     other.hold([1])

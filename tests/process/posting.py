@@ -1,4 +1,4 @@
-"""Threads that post while the server is killed, stopped or cut off, and know what they were answered."""
+"""Threads that post while the server is killed, stopped or cut off, and keep the answers."""
 
 import http.client
 import threading
@@ -15,10 +15,12 @@ PAUSE_S = 0.02  # before the next try, when there is no server
 
 
 class Poster(threading.Thread):
-    """Posts one event, or batch, after another in a lane of its own, each under idempotency keys.
+    """A thread that posts events or batches one after another, in a lane of its own, with idempotency
+    keys.
 
-    What has an unknown fate is repeated until it was accepted, unless it is a batch: of those the rows
-    must tell that all or nothing is there. What was refused with 503 is given up: it must not be there.
+    An event with an unknown fate is posted again until it is accepted. A batch with an unknown fate is
+    not: its rows must show all of it or nothing. A request that was refused with 503 is given up, and
+    must not be stored.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class Poster(threading.Thread):
         self._client.close()
 
     def _posted(self, numbers: list[str]) -> bool:
-        """Post once. Returns whether that is done with."""
+        """Post once. Returns whether the request needs no further try."""
         events = [event(n, self.name, self.kind, idempotencyKey=n) for n in numbers]
         began = time.monotonic()
         try:
@@ -72,7 +74,7 @@ class Poster(threading.Thread):
             if told.body["code"] != "overloaded" or int(told.headers["retry-after"]) < 1:
                 self.wrong.append(told)
             if numbers[0] in self._doubtful:
-                return False  # this time it was not accepted; an earlier time it may have been
+                return False  # it was not accepted now, but may have been at an earlier try
             self.refused += numbers
             time.sleep(PAUSE_S)
         elif told.status == 500:
@@ -98,7 +100,7 @@ class Poster(threading.Thread):
 
 @contextmanager
 def posting(*posters: Poster) -> Iterator[None]:
-    """Let them post while the block runs, and until each has its last answer."""
+    """Let the posters post while the block runs, and until each has its last answer."""
     for poster in posters:
         poster.start()
     try:

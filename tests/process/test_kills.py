@@ -1,4 +1,5 @@
-"""Kill -9 at random moments under load: nothing accepted is lost, repeated without need, or reordered."""
+"""Kill -9 at random moments under load: no accepted event is lost, repeated without need, or
+reordered."""
 
 import random
 import threading
@@ -14,7 +15,7 @@ SCHEDULE = [1] * 8
 
 
 def sometimes_failing(seed: int, share: float) -> Behaviour:
-    """Fail some of the first attempts, always the same ones of a run."""
+    """Fail some of the first attempts, the same ones in each run."""
 
     def behaviour(n: str, before: int) -> Answer:
         chance = random.Random(f"{seed}{n}").random()
@@ -38,7 +39,8 @@ def test_what_was_accepted_is_delivered_in_order_whenever_the_process_is_killed(
     pause = threading.Event()
     with posting(*posters):
         for number in range(ROUNDS):
-            pause.wait(chance.uniform(*LOAD_S))  # the moment is the point: nothing is waited for
+            # the random moment is the point: the test waits for no condition
+            pause.wait(chance.uniform(*LOAD_S))
             house.kill(database=number == 1)
             house.start()
     house.until_settled(within_s=60)
@@ -58,7 +60,7 @@ def test_what_was_accepted_is_delivered_in_order_whenever_the_process_is_killed(
     verdict.in_order_of_posting(posters, receiver.firsts("/key"))
     verdict.sums_equal_rows(house)
 
-    # Their keys still stand for the first events, whatever the crash was in the middle of.
+    # The keys still belong to the first events, whatever the crash interrupted.
     for poster in posters:
         for n, identifier in list(poster.accepted.items())[-20:]:
             told = house.ask("POST", "/events", event(n, poster.name, idempotencyKey=n))

@@ -1,6 +1,6 @@
-"""What callers ask of a process, and whether they get an answer: none comes from one that has died.
+"""The requests of callers to a process, and their answers: a process that has died gives none.
 
-A request of a workspace that another node has is relayed to that node by the door's own relay.
+The door's own relay passes a request to another node, if that node has the request's workspace.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 Work = Callable[["Process"], Awaitable[Any]]
 ADDRESSES = [(f"203.0.113.{number}", 40_000) for number in range(3)]
-FAR_S = 25.0  # a node lets nobody wait for longer
-HALVED = 0.3  # of the relayed requests come in two pieces
+FAR_S = 25.0  # a node keeps no caller waiting for longer
+HALVED = 0.3  # this share of the relayed requests comes in two pieces
 
 
 class Client:
-    """One request and what became of it. `work`: what is asked for where that is no bytes."""
+    """One request and its result. `work`: the work of a request that is not bytes."""
 
     def __init__(
         self, request: int, environment: int, body: bytes, *, batch: bool = False,
@@ -42,11 +42,11 @@ class Client:
         self.body = body
         self.batch = batch
         self.work = work
-        self.results: list[Any] = []  # of the work
+        self.results: list[Any] = []  # the results of `work`
 
 
 class Door:
-    """Owner of the callers who wait for an answer of a process."""
+    """Owner of the callers who wait for a process's answers."""
 
     def __init__(self, process: "Process") -> None:
         self._process = process
@@ -56,7 +56,7 @@ class Door:
             self._elsewhere = Elsewhere(process.part, _credential, self._dial, _caught_up)
 
     async def take(self, client: Client, patience_s: float) -> Reply | None:
-        """Take a request of events; None where no answer comes."""
+        """Take a request of events. None if no answer comes."""
         if (
             self._elsewhere is not None
             and (part := self._elsewhere.part_of(_fields(client))) is not None
@@ -83,7 +83,7 @@ class Door:
         return replies[0] if replies else None
 
     async def perform(self, client: Client, patience_s: float) -> Sequence[Any | Exception]:
-        """Have something else done; returns what came of it, nothing where no answer comes."""
+        """Have other work done. Returns its result, or nothing if no answer comes."""
         if (
             self._elsewhere is not None
             and (part := self._elsewhere.part_of(_fields(client))) is not None
@@ -118,11 +118,11 @@ class Door:
 
     @property
     def asked(self) -> bool:
-        """Whether anybody waits for an answer."""
+        """Whether any caller waits for an answer."""
         return bool(self._waiters)
 
     def close(self) -> None:
-        """Let nobody wait any more: no answer will come."""
+        """End the waiting of all callers: no answer will come."""
         for waiter in self._waiters:
             waiter.set()
 
@@ -131,7 +131,7 @@ class Door:
     ) -> None:
         try:
             self._process.background.spawn(work)
-        except RuntimeError:  # it is ending, by itself: its connections close
+        except RuntimeError:  # the node is ending by itself, and its connections close
             return
         self._waiters[answered] = None
         with trio.move_on_after(patience_s):
@@ -184,7 +184,8 @@ class Door:
 
 
 class _Exchange:
-    """A relayed request at the node that it came to: what the relay uses of `api.door.exchange`."""
+    """A relayed request at the node that received it: the part of `api.door.exchange` that the relay
+    uses."""
 
     def __init__(self, process: "Process", client: Client, *, halved: bool) -> None:
         self.head = Head(b"POST", b"/events", b"", 1, list(_fields(client).items()))
@@ -200,11 +201,11 @@ class _Exchange:
         self._body = b""
 
     def rewind(self) -> None:
-        """Let the body be read once more, for a planted bug."""
+        """Let the body be read again, for a planted bug."""
         self._pieces = [self._body_sent]
 
     def stream(self) -> None:
-        """Learn that the body is relayed as it comes."""
+        """Note that the body is relayed piece by piece."""
 
     async def receive(self) -> Message:
         """Return the next piece of the body."""
@@ -236,7 +237,7 @@ def _fields(client: Client) -> dict[bytes, bytes]:
 
 
 def _credential(authorization: bytes | None) -> Credential | None:
-    """Return what a key stands for: its own environment."""
+    """Return the credential of a key: its own environment."""
     if authorization is None:
         return None
     return Credential(
@@ -249,4 +250,4 @@ def _credential(authorization: bytes | None) -> Credential | None:
 
 
 async def _caught_up() -> None:
-    """Every key is known to every node here."""
+    """Here every node knows every key."""

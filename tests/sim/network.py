@@ -1,7 +1,7 @@
-"""Between a process and its receivers: requests that are signed by the real wire's head and read by their
-receivers, who verify them by code of their own.
+"""The network between a process and its receivers. The real wire's head signs requests; receivers read
+and verify them with code of their own.
 
-A request that has left arrives whatever becomes of its process, sometimes.
+A request that has left can arrive even if its process has died.
 """
 
 import base64
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 LONGEST_WAY_S = 0.03
-# For so long after a rotation a request may be signed by the key before alone: it was sent by a version
-# that a process had not yet heard to be replaced.
+# How long after a rotation a request may carry the former key's signature alone: the process that sent
+# it had not yet heard of the rotation.
 UNHEARD_S = 60.0
-GRACE_S = 23 * 3600.0  # a rotated-out key must sign for at least so long
+GRACE_S = 23 * 3600.0  # a rotated-out key must sign at least so long
 _MARK = re.compile(rb'"mark": ?"([^"]*)"')
 
 
 class Flight:
-    """One request on its way, and its answer back."""
+    """One request on its way, and the way back of its answer."""
 
     __slots__ = ("_began", "_done", "_network", "_number", "_process", "_request", "_started_at",
                  "_target", "_timeout_s", "_token", "_waited_s", "arrived", "ended", "lost")  # fmt: skip
@@ -62,7 +62,7 @@ class Flight:
         self.arrived = self.ended = self.lost = False
 
     def arrive(self) -> None:
-        """Reach the receiver, unless it was lost with its process."""
+        """Reach the receiver, unless the request was lost with its process."""
         network, process = self._network, self._process
         if self.lost or self.ended:
             return
@@ -98,7 +98,7 @@ class Flight:
             world.later(wait_s, lambda: self.reply(reception))
 
     def reply(self, reception: Reception) -> None:
-        """Reach the process again, where it is there."""
+        """Reach the process again, if it still lives."""
         process = self._process
         if self.ended:
             return
@@ -136,7 +136,7 @@ class Flight:
         )
 
     def die(self, *, lost: bool) -> None:
-        """Have no process any more; be `lost` where it had not left yet."""
+        """Note that the process has died. The request is `lost` if it had not left yet."""
         if not self.arrived:
             self.lost = lost
             if lost:
@@ -160,7 +160,7 @@ class Network:
         return self._numbers
 
     def way_s(self) -> float:
-        """Return how long a way takes."""
+        """Return how long one way takes, in seconds."""
         return self._chance.random() * LONGEST_WAY_S
 
     def send(
@@ -170,7 +170,7 @@ class Network:
         done: Callable[[Outcome], None],
         waited_s: float,
     ) -> None:
-        """Have an attempt made by a process, which has waited for its token."""
+        """Send an attempt of a process, which has waited for its token."""
         if process.dead:
             return
         destination, event = transmission.destination, transmission.delivery.event
@@ -186,13 +186,13 @@ class Network:
         process.faults.count("send", process)
 
     def died(self, process: "Process") -> None:
-        """A process has ended: of what it had on the way some had not left yet."""
+        """Note that a process has ended. Some of its requests had not left yet, and are lost."""
         for flight in [each for each, owner in self.flights.items() if owner is process]:
             flight.die(lost=self._chance.random() < 0.5)
 
     def genuine(self, destination: str, fields: dict[str, str], body: bytes) -> bool:
-        """Whether a receiver accepts a request: by its key of today, and, for a day after a rotation, by
-        the one before as well."""
+        """Whether a receiver accepts a request: signed by its present key or, for a day after a
+        rotation, by the former key."""
         keys, now = self.world.keys[destination], self.world.now()
         signed = f"{fields['webhook-id']}.{fields['webhook-timestamp']}.".encode() + body
         given = [
@@ -217,5 +217,5 @@ class Network:
 
 
 def secret_of(key: bytes) -> str:
-    """Return a key as its receiver was told it."""
+    """Return a key as the receiver knows it."""
     return "whsec_" + base64.b64encode(key).decode()

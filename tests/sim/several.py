@@ -1,6 +1,5 @@
-"""The plan of a history with several nodes, drawn from its seed: a history as `plan` draws it, spread
-over workspaces that several nodes share by parts, and what can go wrong between nodes.
-"""
+"""The plan of a history with several nodes, drawn from its seed: a history of `plan`, spread over
+workspaces that several nodes share by parts, with the faults between nodes."""
 
 from collections.abc import Sequence
 from random import Random
@@ -11,23 +10,23 @@ from tests.sim.plan import NewDestination, Plan, Post, Strike, draw, stream
 from tests.sim.tenants import environment_of
 
 NODES = (2, 2, 3, 4, 5)
-# What goes wrong between nodes, and how many of a hundred histories have it.
+# Faults between nodes, and how many of a hundred histories have them.
 FAULTS = {
-    "links": 60,  # bytes that are late, links that break
+    "links": 60,  # bytes arrive late, links break
     "cut": 35,  # nothing passes between two nodes
-    "freeze": 40,  # a node that stands still past its fence: another takes its part meanwhile
-    "regroup": 25,  # nodes of another number of parts take the database, slot by slot
+    "freeze": 40,  # a node freezes for longer than its fence: another takes its part meanwhile
+    "regroup": 25,  # nodes with another number of parts take the database, slot by slot
 }
-SPAN_S = 120.0  # at most: each node costs by the second
+SPAN_S = 120.0  # at most: each node costs time per simulated second
 FROZEN_S = (3.0, 8.0, 20.0)
 CUT_S = (0.3, 2.0, 5.0, 15.0)
 STRIKES_MOST = {"cut": 4, "freeze": 3, "regroup": 2}
-ELSEWHERE_SHARE = 0.08  # of the posts: to an environment that may have no destination
-LARGE = 10_000  # events from this number on come in company, which stays together
+ELSEWHERE_SHARE = 0.08  # share of the posts that go to an environment that may have no destination
+LARGE = 10_000  # events from this number on come in large batches, which stay together
 
 
 def draw_several(seed: int, nodes: int | None = None) -> Plan:
-    """Return the plan of a seed with 2 to 5 nodes, or with so many."""
+    """Return the plan of a seed with 2 to 5 nodes, or with the given number."""
     chance = stream(seed, "nodes")
     plan = draw(seed)
     count = chance.choice(NODES)
@@ -60,7 +59,7 @@ def draw_several(seed: int, nodes: int | None = None) -> Plan:
 def _spread(
     chance: Random, drawn: Sequence[NewDestination], places: Sequence[int], scale: float
 ) -> tuple[NewDestination, ...]:
-    """Return a destination at each place, and the rest at any."""
+    """Return a destination in each environment of `places`, and the rest in random ones."""
     some = [*drawn, *(chance.choice(drawn) for _ in places[len(drawn) :])]
     free = chance.sample(places, len(places))
     return tuple(
@@ -76,7 +75,7 @@ def _spread(
 def _posts(
     chance: Random, drawn: Sequence[Post], places: Sequence[int], scale: float
 ) -> tuple[Post, ...]:
-    """Return the posts, each in an environment: what is posted again stays in its own."""
+    """Return the posts, each with an environment. A repeated post keeps its environment."""
     found: dict[object, int] = {}
     posts = []
     for post in drawn:

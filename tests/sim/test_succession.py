@@ -1,7 +1,7 @@
 """Simulated histories of several nodes on one database: killed, frozen, cut off, and started again.
 
-No node that works is ever succeeded, and the database never stays without a node for long. Each rule is
-broken on purpose, and the histories must notice.
+A working node is never succeeded, and the database is never without a node for long. A test breaks each
+rule on purpose, and the histories must notice.
 """
 
 import random
@@ -15,13 +15,13 @@ from engine.nodes.liveness import BEAT_S, Liveness, NodeRow, is_successor
 
 SEEDS = 300
 STEPS = 240  # of BEAT_S / 2
-ALONE_S = 12.0  # without a working node, though a standby runs: what two deaths in a row take
-BACK_S = 1.0  # after an outage within which all nodes that run have a connection again
+ALONE_S = 12.0  # longest time without a working node while a standby runs: two deaths in a row
+BACK_S = 1.0  # time after an outage until all running nodes have a connection again
 
 
 @dataclass
 class SimulatedNode:
-    """A node, as far as liveness and succession go."""
+    """The liveness and succession of a node."""
 
     id: str
     liveness: Liveness
@@ -29,12 +29,12 @@ class SimulatedNode:
     next_look: float = 0.0
     connected: bool = False
     taken: bool = False
-    planned: tuple[str | None, int] | None = None  # a takeover that was decided, and is on its way
+    planned: tuple[str | None, int] | None = None  # a takeover that is decided but not yet written
 
 
 @dataclass
 class Database:
-    """The rows: beats, sessions, and who is active."""
+    """The database's rows: beats, sessions, and the active node."""
 
     active: str | None = None
     beats: dict[str, int] = field(default_factory=dict)
@@ -46,10 +46,10 @@ class Broken(AssertionError):  # noqa: N818  a verdict, not an error of the simu
 
 
 class Cluster:
-    """One history. The flags are rules of the real nodes, which a test can break.
+    """One history. Each flag is a rule of the real nodes that a test can break.
 
-    `guarded`: a takeover names the node that it succeeds. `sees_beats`: it takes nothing from a node that
-    has beaten since the decision. `counts_again`: a new connection begins to count again.
+    `guarded`: a takeover names the node that it succeeds. `sees_beats`: a takeover fails if the node has
+    beaten since the decision. `counts_again`: a new connection restarts the count of missed beats.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Cluster:
             self._succeed(node, active, beat)
         database.beats[node.id] = database.beats.get(node.id, 0) + 1
         if node.taken:
-            if database.active != node.id:  # it notices, and ends
+            if database.active != node.id:  # the node notices that it was succeeded, and ends
                 del self._nodes[node.id]
                 database.sessions.discard(node.id)
                 self._start()
@@ -142,7 +142,7 @@ class Cluster:
         if self._successor(node.liveness, active):
             node.planned = (active, database.beats.get(active or "", -1))
             node.next_look = self._now + self._random.uniform(0.0, BEAT_S)
-            if self._random.random() < 0.1:  # it stands still just now
+            if self._random.random() < 0.1:  # the node is frozen at this step
                 node.frozen_until = self._now + self._random.uniform(1.0, 6.0)
 
     def _row(self, node: str) -> NodeRow:
@@ -162,12 +162,13 @@ class Cluster:
         if former is not None and former.frozen_until < self._now - BEAT_S:
             raise Broken(f"{node.id} took over from {former.id}, which works")
         database.active = node.id
-        database.beats = {node.id: database.beats.get(node.id, 0)}  # the others write theirs again
+        # the other nodes write their rows again
+        database.beats = {node.id: database.beats.get(node.id, 0)}
         node.taken = True
         self.takeovers += 1
 
     def _works(self, node: SimulatedNode) -> bool:
-        """Return whether a node beats, and has for a moment."""
+        """Return whether a node beats, and has done so for a moment."""
         return node.connected and node.frozen_until < self._now - BEAT_S and not self._in_outage
 
     def _watch(self) -> None:

@@ -1,4 +1,4 @@
-"""Reading back: order, lanes, bounds, and what recovery starts from."""
+"""Reads of the backlog: order, lanes, bounds, and the rows that recovery starts from."""
 
 import time
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ async def store(world: World) -> PostgresBacklog:
 def few_examined(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a call look at ten rows only."""
     monkeypatch.setattr(backlog, "EXAMINED", 10)
-    # The bound is in the texts, which are kept: make them anew, and keep none of these.
+    # The bound is part of the cached statements: make new ones for this test, and drop them afterwards.
     for name in ("queue_statement", "passed_statement"):
         monkeypatch.setattr(backlog, name, getattr(backlog, name).__wrapped__)
 
@@ -67,7 +67,7 @@ async def read(
 
 
 def ids(deliveries: Sequence[Delivery]) -> list[str]:
-    """Their ids."""
+    """Return the deliveries' ids."""
     return [each.id for each in deliveries]
 
 
@@ -163,7 +163,7 @@ async def test_long_settled_stretches_are_walked_in_bounded_steps(
 
 
 async def lanes(world: World, *names: str | None) -> list[Delivery]:
-    """Accept a delivery for each name, in that lane."""
+    """Accept a delivery for each name, in the lane of that name."""
     deliveries = [each for name in names for each in deliveries_of(event(), A, lane=name)]
     await world.put(deliveries)
     return deliveries
@@ -298,7 +298,7 @@ async def test_recovery_finds_dirty_destinations_due_ones_and_snapshots(
     assert await store.due_destinations(now + 2, 10) == [rows[B], rows[A]]
     assert await store.due_destinations(now + 1, 10) == [rows[B]]
     assert await store.due_destinations(now + 2, 1) == [rows[B]]
-    # A disabled one stays due, and must not stand before the others.
+    # A disabled destination stays due, and must not hide the others.
     await world.bridge.pool.fetch(DISABLED, ENVIRONMENT, B)
     assert await store.due_destinations(now + 2, 1) == [rows[A]]
     actors = [(ENVIRONMENT, B), (ENVIRONMENT, A), (ENVIRONMENT + 1, A)]

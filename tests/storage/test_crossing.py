@@ -1,4 +1,5 @@
-"""The lean crossing keeps the bridge's promises: whole statements, losses noticed, errors told."""
+"""The lean crossing keeps the bridge's promises: statements run whole, losses are noticed, errors are
+reported."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +20,7 @@ Ending = Callable[[Bridge, Connection], Awaitable[None]]
 
 
 async def connected(bridge: Bridge, limit_s: float = 20.0) -> Connection:
-    """A connection whose statements cross leanly."""
+    """A connection whose statements use the lean crossing."""
     profile = replace(LEAN, statement_timeout_s=None, command_timeout_s=limit_s)
     connection = bridge.connection(profile)
     await connection.ensure()
@@ -112,7 +113,7 @@ async def end_backend(bridge: Bridge, connection: Connection) -> None:
 
 
 async def terminate(_: Bridge, connection: Connection) -> None:
-    """End the driver's side alone."""
+    """Close the connection on the driver's side only."""
     assert connection._raw is not None
     connection._raw.terminate()
 
@@ -155,7 +156,7 @@ async def test_one_that_the_driver_gave_up_leaves_no_descriptor_and_no_task(
     crossing, raw = connection._crossing, connection._raw
     assert crossing is not None
     assert raw is not None
-    # The server's last word has come, the end of what it says has not.
+    # The server's last message has arrived, but not the end of its answer.
     fields = b"SFATAL\0C57P01\0Mterminating connection\0\0"
     raw._protocol.data_received(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)  # type: ignore[attr-defined]  # not in its stub
     with pytest.raises(StoreAwayError, match="another operation"):

@@ -1,4 +1,5 @@
-"""The framing of answers without a socket: whatever comes, however it is cut, it is judged the same."""
+"""The framing of answers, without a socket: the same bytes give the same result, however they
+are cut."""
 
 from itertools import pairwise
 
@@ -23,7 +24,7 @@ WHOLE = [
 
 
 def judge(pieces: list[bytes]) -> tuple[object, ...]:
-    """Feed pieces, then the end of the connection; tell everything that is known then."""
+    """Feed the pieces, then the end of the connection; return the parsed answer or error."""
     answer = Response()
     failed = False
     try:

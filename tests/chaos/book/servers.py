@@ -1,4 +1,4 @@
-"""Trouble with the server's process: killed, frozen, ended in order, replaced by another."""
+"""Faults of the server's process: killed, frozen, ended in order, replaced by another."""
 
 import random
 import signal
@@ -7,13 +7,13 @@ from tests.chaos.book.disturbance import DATABASE, SERVER, Disturbance
 from tests.chaos.clock import set_clock
 from tests.chaos.world import TIMEOUT_MS, World
 
-READY_S = 15.0  # with the database away it will not be; its keeper goes on
+READY_S = 15.0  # without the database the server is not ready by then, and its keeper goes on
 REPLACED_S = 20.0
 JUMPS_S = (-7_200, -90, 90, 7_200)  # a daylight hour and more, or a minute's drift, either way
 
 
 class ServerKilled(Disturbance):
-    """Signal 9, and started again."""
+    """Signal 9, then a restart."""
 
     touches = frozenset({SERVER})
     kills, crashes, weight = 1, True, 6
@@ -27,7 +27,7 @@ class ServerKilled(Disturbance):
 
 
 class ServerAndDatabaseKilled(Disturbance):
-    """Both at once, the database a moment earlier or later."""
+    """Server and database are killed together, the database a moment earlier or later."""
 
     touches = frozenset({SERVER, DATABASE})
     kills, crashes, weight = 2, True, 3
@@ -47,11 +47,11 @@ class ServerAndDatabaseKilled(Disturbance):
 
 
 class ServerFrozen(Disturbance):
-    """SIGSTOP for longer or shorter than its own time limits."""
+    """SIGSTOP, for longer or shorter than the server's own time limits."""
 
     touches = frozenset({SERVER})
     for_s = (0.2, TIMEOUT_MS / 1000 + 2)
-    crashes = True  # an answer may wait in its socket for longer than an attempt may last
+    crashes = True  # an answer can wait in its socket for longer than an attempt may last
 
     def begin(self) -> None:
         self.world.server.signal(signal.SIGSTOP)
@@ -64,7 +64,7 @@ class ServerEnded(Disturbance):
     """SIGTERM, as at each deployment."""
 
     touches = frozenset({SERVER})
-    crashes = True  # past the grace time what is in flight is handed back
+    crashes = True  # after the grace time, attempts in flight are handed back
 
     def begin(self) -> None:
         code = self.world.server.terminate()
@@ -84,7 +84,8 @@ class ServerReplaced(Disturbance):
 
     def begin(self) -> None:
         self.first = self.world.server
-        self.first.retire()  # two that are both started again would replace each other for ever
+        # if both servers were restarted, they would replace each other for ever
+        self.first.retire()
         if self.frozen:
             self.first.signal(signal.SIGSTOP)
         second = self.world.new_server()
@@ -102,13 +103,13 @@ class ServerReplaced(Disturbance):
 
 
 class FrozenServerReplaced(ServerReplaced):
-    """The first one is frozen, taken for dead and replaced; then it wakes, and must do no harm."""
+    """The first server is frozen, taken for dead and replaced. Then it wakes, and must do no harm."""
 
     frozen = True
 
 
 class ClockJumped(Disturbance):
-    """The wall clock is wrong while a server starts, and right again when the next does."""
+    """The wall clock is wrong when a server starts, and right again when the next server starts."""
 
     touches = frozenset({SERVER})
     for_s = (1.0, 3.0)

@@ -1,4 +1,5 @@
-"""Query strings and cursors: any bytes are refused in words; a cursor opens its own list alone."""
+"""The doors of query strings and cursors: bytes are read or refused with a reason, and a cursor opens
+only its own list."""
 
 import json
 from urllib.parse import unquote_to_bytes
@@ -30,7 +31,7 @@ LISTINGS = ("/destinations", "/events")
 LAST = "01890000-0000-7000-8000-000000000000"
 CURSOR = cursor_of("/events", 7, LAST)
 HOUSE = make_models()
-unquote_to_bytes(b"%00")  # makes its table of escapes, 1,520 lines that are of no one input
+unquote_to_bytes(b"%00")  # fills its table of escapes: 1,520 lines that belong to no single input
 
 
 class _Nowhere:
@@ -46,7 +47,8 @@ INGESTION = Ingestion(ADMISSION, HOUSE, _Nowhere(), BodyBudget(1 << 20, 1 << 20)
 
 
 def check(data: bytes) -> None:
-    """Each list's parameters are read or refused; a cursor is one that was given out, or a 400."""
+    """Check that each list's parameters are read or refused, and a cursor that was not given out is
+    refused."""
     for text in {data.decode("latin-1"), data.decode("utf-8", "surrogateescape")}:
         for listing in LISTINGS:
             for environment in (7, 8):
@@ -88,7 +90,7 @@ def _check_query(model: type[Query], given: list[tuple[str, str]]) -> None:
 
 
 def _check_head(data: bytes) -> None:
-    """The head of an ingestion request, whatever its fields say."""
+    """Check the head of an ingestion request, whatever its fields contain."""
     request_id_of(data).encode("ascii")
     for key in (INGEST, MCP):
         for fields in (

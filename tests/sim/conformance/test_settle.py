@@ -1,4 +1,4 @@
-"""What holds for the recorder's statement on both databases."""
+"""The recorder's statement, on both databases."""
 
 import pytest
 
@@ -33,7 +33,7 @@ async def test_outcomes_become_attempts_states_and_counters(house: House) -> Non
     assert sum(minute[9]) == 3
     (dead,) = await house.ports.backlog.read_dead(ENVIRONMENT, house.a, 9)
     assert (dead.id, dead.attempt_count, dead.dlq_status) == (three.id, 1, DlqStatus.IN_DLQ)
-    # What dies without an attempt keeps what its last attempt had said.
+    # A delivery that dies without an attempt keeps the result of its last attempt.
     await house.settle(unattempted(two, DeliveryStatus.FAILED, at=house.past))
     await house.settle(
         unattempted(three, DeliveryStatus.FAILED, dlq_status=DlqStatus.DISCARDED, at=house.past)
@@ -87,7 +87,7 @@ async def test_a_group_run_again_changes_nothing_twice(house: House) -> None:
     (late,) = await house.waiting(1, house.a)
     half = settle_group([group.settlements[0], success(late)])
     half.again = True
-    with pytest.raises(PoisonError):  # one is there already, one is not
+    with pytest.raises(PoisonError):  # one delivery exists already, the other does not
         await house.ports.settle.settle(half)
 
 

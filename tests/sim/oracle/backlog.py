@@ -1,6 +1,8 @@
-"""A destination has a backlog row while something of it is unsettled; in the end none is left over.
+"""The promise of backlog rows: a destination has one while it has unsettled deliveries, and none at the
+end.
 
-What a crash left of one that is disabled is looked at when it is enabled.
+A disabled destination can keep a row that a crash left: the row is examined when the destination is
+enabled.
 """
 
 from collections.abc import Iterator
@@ -9,7 +11,7 @@ from tests.sim.oracle.sight import Sight
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield destinations whose row lacks or lingers."""
+    """Yield the destinations whose row is missing, or is left over."""
     unsettled = {
         row.destination
         for row in sight.rows.deliveries

@@ -1,17 +1,18 @@
-"""What the crashes of a destination's actor excuse, and nothing else may: an outcome is judged late, and
-what an actor crashed over again and again is given up as it is."""
+"""The only exceptions that an actor's crashes allow: an outcome can be judged late, and a delivery that
+crashes its actor again and again can be quarantined."""
 
 from math import inf
 
 from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sending, Sight
 
-PAUSE_S = 30.0  # a crash loop is slowed down to so much between two successors
-CONDEMNED_AFTER = 3  # crashes
+PAUSE_S = 30.0  # the longest pause between two successors in a crash loop
+CONDEMNED_AFTER = 3  # crashes until a delivery is quarantined
 
 
 def judged_until(sight: Sight, sending: Sending) -> float:
-    """Return until when an outcome may have been judged. One that a crash left over waits for a
-    successor, and that one for all that was under way; its beginning may be the next crash."""
+    """Return the latest instant at which an outcome can have been judged. After a crash, the outcome
+    waits for a successor, and the successor waits for all attempts under way. The successor's beginning
+    can be the next crash."""
     until = sending.end
     for crash in _of(sight, sending.arrived.destination):
         if sending.at - NETWORK_S <= crash <= until + SOON_S:
@@ -27,9 +28,9 @@ def judged_until(sight: Sight, sending: Sending) -> float:
 
 
 def condemned(sight: Sight, sending: Sending, until: float) -> bool:
-    """Whether a delivery may have been quarantined between a sending and an instant: what came of that
-    attempt, over which its actor may have crashed, is then recorded by nobody, and out of the dead-letter
-    queue it has the same number again."""
+    """Whether a delivery may have been quarantined between a sending and an instant. The outcome of that
+    attempt, over which its actor may have crashed, is then never recorded. After a retry from the
+    dead-letter queue, the next attempt has the same number again."""
     crashes = [at for at in _of(sight, sending.arrived.destination) if at <= until]
     after = [at for at in crashes if at >= sending.at - NETWORK_S]
     return bool(after) and len(crashes) >= CONDEMNED_AFTER

@@ -1,5 +1,5 @@
-"""Writes of replay jobs in the simulated database, each a transaction that is guarded by the job's status
-and by the step of the leg that it expects."""
+"""Writes of replay jobs in the simulated database. Each is a transaction, guarded by the job's status
+and by the leg's expected step."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -19,7 +19,7 @@ Step = Callable[[], T]
 def counted(
     tables: Tables, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool
 ) -> bool:
-    """Add to what was counted of a leg."""
+    """Add to the counts of a leg."""
     table = tables.replays
     present = table.jobs.get((job.environment, job.id))
     row = table.leg(job.environment, job.id, leg.destination)
@@ -33,7 +33,7 @@ def counted(
 
 
 def all_counted(tables: Tables, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
-    """End the counting, and let go the legs that have nothing."""
+    """End the counting, and drop the legs without deliveries."""
     table = tables.replays
     present = table.jobs.get((job.environment, job.id))
     legs = table.legs.get((job.environment, job.id), {})
@@ -56,7 +56,7 @@ def enqueue(
     process: int,
     epoch: int,
 ) -> list[str] | None:
-    """Write a chunk's deliveries and move the cursor; None where it is not the chunk's turn."""
+    """Write a chunk's deliveries and move the cursor. None if the leg is not at the chunk's step."""
     for delivery in chunk.deliveries:
         require_text(delivery.lane, delivery.customer, delivery.event.type)
     tables.rights.require_intake(process, epoch)
@@ -91,7 +91,7 @@ def _replay(chunk: Chunk, delivery: Delivery, seq: int) -> StoredDelivery:
 
 
 def enqueued_before(tables: Tables, chunk: Chunk) -> list[str] | None:
-    """Return what an earlier run of a chunk wrote, None where it did not come to that."""
+    """Return the result of an earlier run of a chunk, None if that run wrote nothing."""
     leg = tables.replays.leg(chunk.environment, chunk.job, chunk.destination)
     if leg is None or leg.step != chunk.step + 1:
         return None
@@ -110,7 +110,7 @@ def pass_over(tables: Tables, chunk: Chunk) -> bool:
 
 
 def _turn(tables: Tables, environment: int, job: str, destination: str, step: int) -> Leg | None:
-    """Return the leg's row where it is the turn of this step of a job that runs."""
+    """Return the leg's row if its job runs and the leg is at this step."""
     present = tables.replays.jobs.get((environment, job))
     if present is None or present.status is not ReplayStatus.RUNNING:
         return None
@@ -148,7 +148,7 @@ def _move(tables: Tables, chunk: Chunk, leg: Leg, written: int, skipped: int) ->
 
 
 def order(tables: Tables, step: OrderStep) -> bool:
-    """Write down what is ordered next, and what has ended."""
+    """Write down the next ordered deliveries, and those that have ended."""
     leg = _turn(tables, step.environment, step.job, step.destination, step.step)
     if leg is None:
         return False
