@@ -123,7 +123,7 @@ def _judged(heads: Heads, request_id: str) -> Response | None:
     state = scope.setdefault("state", {})
     if ENTRY in state:
         return None
-    method = scope["method"].encode()  # as it came: `get` is another one than GET
+    method = scope["method"].encode()  # as it came: `get` is not the same method as GET
     path = quote(scope["path"], safe="/*").encode()
     fields = list(scope["headers"])
     met = heads.meet(method, path, scope["query_string"], fields, request_id)

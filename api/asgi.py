@@ -1,7 +1,8 @@
 """The Quart application as plain ASGI, for another server: `hypercorn api.asgi:app -k trio`, one worker.
 
 Settings come from the environment, as for `angarium serve`. The engine starts and stops with the
-application (its lifespan). What the door holds (`docs/security.md`), that server has to hold.
+application (its lifespan). That server must
+enforce the limits that otherwise the door enforces (`docs/security.md`).
 """
 
 from api.composition.plain import PlainServer

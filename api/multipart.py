@@ -21,21 +21,21 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 
 FILE = "file"  # the name of the part
-PARTS = 16  # twice the fields that there are
+PARTS = 16  # twice the number of known fields
 TEXT_BYTES = 64 * 1024  # of all text fields together; metadata, the largest, has 16 KiB
 SLICE_BYTES = 8 * 1024  # given to the parser at a time
-# Held while a boundary or a part's head is looked for, hence the most that such a head has: reading one
-# takes half a millisecond a KiB at its worst, while nothing else runs.
+# Held while the parser looks for a boundary or a part's head, so a head can have no more. Reading a head
+# takes up to half a millisecond a KiB, and nothing else runs meanwhile.
 BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
-# What may stand between a boundary and the end of its line, of which a part may have come.
+# The padding between a boundary and the end of its line; possibly only a part of it has arrived.
 _PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
 
 
 class _Decoder(MultipartDecoder):
-    """Werkzeug's, which takes the first byte of a line's end for content when what has come ends within
-    the line of a boundary: a file had a byte more, by how its bytes were cut on their way. And a part
-    without content, whose boundary shares the line's end with its head, went on into the next."""
+    """Werkzeug's decoder without two faults. If the received bytes end within a boundary's line, it takes
+    the first byte of the line's end for content: a file gets a byte too many. If a part has no content,
+    its head and the boundary share a line's end: the part then runs on into the next part."""
 
     def next_event(self) -> Event:
         begins = self.state is State.DATA_START and not self.complete

@@ -22,7 +22,7 @@ Row = TypeVar("Row")
 PAGE_BYTES = 1024 * 1024
 PORTION = 50  # rows that are read at a time: the largest (a job, a destination) have some 64 KiB
 VIEWED = 200  # rows of which views are made in one step: about a millisecond
-_TAG = 8  # bytes that say which list it is
+_TAG = 8  # bytes that name the list of a cursor
 
 
 def cursor_of(listing: str, environment: int, below: str) -> str:

@@ -144,9 +144,9 @@ class WorkspaceShare:
 
     @asynccontextmanager
     async def place(self, workspace: str, caller: str = KEYS) -> AsyncIterator[None]:
-        """Have a place during the block, after those of the same caller that came before. Raises Refusal
-        503 where too many of them wait, or waited too long: then nothing was begun. `caller`: the account
-        of the customer whose session asks."""
+        """Hold a place during the block. A caller's requests get places in the order of arrival. Raises
+        Refusal 503, before anything has begun, if too many of them wait or this one waited too long.
+        `caller`: the account of the customer whose session asks."""
         line = self._lines.get(workspace)
         if line is None:
             line = self._lines[workspace] = _WorkspaceLine(self._at_once)

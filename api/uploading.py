@@ -1,7 +1,7 @@
 """The forms that a file is uploaded in: JSON, multipart/form-data, or its bytes as they are.
 
-Each becomes the same: what is said of the file, and its content, kept, or the URL where it is. Of a body
-no more is held than a part at a time; but of JSON, which is small, all of it.
+Each form gives the same: the file's description, and its stored content or its URL. Memory holds a body
+part by part; only JSON, which is small, is held whole.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -26,7 +26,7 @@ JSON = "application/json"
 MULTIPART = "multipart/form-data"
 UNSAID = "application/x-www-form-urlencoded"  # the type that clients state if they know none
 JSON_BYTES = INLINE_BYTES * 3 // 2  # base64 is 4/3 of its content, and the rest is small
-OVERHEAD_BYTES = 128 * 1024  # of a form around its file
+OVERHEAD_BYTES = 128 * 1024  # of a form, beside its file
 RETRY_S = 2  # files take seconds, not minutes
 
 
@@ -35,7 +35,7 @@ class UploadQuery(Query):
 
     environment: Word[Environment] | None = None
     file_name: str | None = None
-    content_type: str | None = None  # of JSON, above all, whose header would name another form
+    content_type: str | None = None  # of a JSON file: its header would name another form
     file_type: str | None = None
     metadata: str | None = None
     event_type: str | None = None
@@ -55,7 +55,7 @@ async def received(call: Call) -> AsyncIterator[tuple[FileFields, Content]]:
     essence = content_type.partition(";")[0].strip(" \t").lower()
     if essence in (JSON, MULTIPART) and said:
         raise invalid(next(iter(said)), "stands in the body of this form")
-    # Who gives up half way leaves no iterator behind for the collector to find.
+    # Closed in any case, so that the garbage collector never finds a half-read iterator.
     async with aclosing(cast("AsyncGenerator[bytes]", call.chunks)):
         if essence == JSON:
             form = _as_json(call)
@@ -84,7 +84,7 @@ async def _as_it_is(
         "fileName": _named(call.headers.get("content-disposition", "")),
         "contentType": content_type,
     }
-    fields = _fields({**_present(stated), **said})  # before the body: it may be refused by then
+    fields = _fields({**_present(stated), **said})  # before the body is read
     async with _kept(call, _some(call.chunks), FILE_BYTES) as content:
         yield fields, content
 

@@ -123,7 +123,7 @@ def _told_elsewhere(row: Compared) -> Compared:
     """Return the row for runs on different machines: it keeps ratios and drops times."""
     if row.interval is None or not depends_on_machine(row.figure):
         return row
-    return replace(row, interval=None, reason="the machine, or its floor, was another")
+    return replace(row, interval=None, reason="the machine or its floor differs")
 
 
 def _values(runs: Sequence[Run], figure: str) -> list[float]:
@@ -188,13 +188,13 @@ def _of_sizes(ones: set[Key], others: set[Key]) -> Iterator[str]:
         if not first or not second:
             yield f"{scenario}: only in the {'first' if first else 'second'}"
         elif first != second:
-            yield f"{scenario}: {first} in the first, {second} in the second; as many compare as agree"
+            yield f"{scenario}: {first} in the first, {second} in the second; compared only if both agree"
 
 
 def _of_tiny(first: Document, second: Document) -> Iterator[str]:
     for which, document in (("first", first), ("second", second)):
         for scenario in sorted({run.scenario for run in document.runs if run.tiny}):
-            yield f"{scenario}: left out, run with --tiny in the {which}, of which no figure counts"
+            yield f"{scenario}: left out: the {which} was run with --tiny, and no figure of it counts"
 
 
 def _of_machines(first: Document, second: Document) -> Iterator[str]:
@@ -207,7 +207,7 @@ def _of_machines(first: Document, second: Document) -> Iterator[str]:
             for which in (ones, others)
         )
         if one != other:
-            yield f"another {name}: {one} in the first, {other} in the second"
+            yield f"different {name}: {one} in the first, {other} in the second"
 
 
 def _of_floors(first: Document, second: Document) -> Iterator[str]:
@@ -217,7 +217,7 @@ def _of_floors(first: Document, second: Document) -> Iterator[str]:
     for name in Floor.__struct_fields__:
         one, other = (statistics.median(getattr(each, name) for each in which) for which in floors)
         if max(one, other) > DRIFT * min(one, other):
-            yield f"another floor: {name} is {one:.3g} in the first, {other:.3g} in the second"
+            yield f"different floor: {name} is {one:.3g} in the first, {other:.3g} in the second"
 
 
 def _processors(document: Document) -> set[tuple[str, int]]:

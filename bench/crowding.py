@@ -25,8 +25,8 @@ from storage.embedded.server import attached
 from storage.encryption.key_file import KEY_FILE, KeyFile
 from storage.encryption.secretbox import SecretBox
 
-MAX_RULES = 1_000  # of an environment: earlier figures are of this, too
-# A row like another, but for what JSON says: whatever columns a migration adds are copied too.
+MAX_RULES = 1_000  # of an environment, as in earlier figures
+# Copies of a row, changed as the JSON says. Columns that a later migration adds are copied too.
 _COPY = """
 INSERT INTO {table} SELECT (jsonb_populate_record(t, change)).*
 FROM {table} t, jsonb_array_elements($1::text::jsonb) change WHERE {where}"""
@@ -51,8 +51,8 @@ WHERE d.id = $1::uuid AND r.destination = d.id AND s.digest = $2"""
 
 @dataclass(frozen=True)
 class Crowd:
-    """Destinations, the first `per_environment` of them reached with the first key, and so on; where they
-    are customers', those of `c0`, `c1` ..."""
+    """Destinations. Each key in turn reaches the next `per_environment` of them. If they belong to
+    customers, these are `c0`, `c1` ..."""
 
     keys: Sequence[str]
     per_environment: int
@@ -78,10 +78,10 @@ def crowd(
     customers: bool = True,
     workspaces: bool = False,
 ) -> Crowd:
-    """Make `count` destinations like one of the server's first environment, or of that which `key` is to,
-    with a rule like its rule; `url` has `{}` for their numbers. Each is for a customer; else all of an
-    environment are sent the same. With `workspaces` each has a workspace of its own, and any number of
-    workers has equal shares of them. The server knows them when it starts anew."""
+    """Copy a destination and its rule `count` times. It comes from the environment of `key`, by default
+    from the server's first one. `url` has `{}` for the numbers. With `customers` each copy has a customer
+    of its own; without, all copies in an environment get the same events. With `workspaces` each has a
+    workspace of its own, spread evenly over workers. The server reads the copies at its next start."""
     box = SecretBox(KeyFile(service.folder / KEY_FILE).read())
     with attached(service.folder) as database:
         like = key or service.key
@@ -171,8 +171,8 @@ async def _crowd(
 async def _places(
     connection: Any, identity: Identity, like: Any, number: int, *, alone: bool
 ) -> list[Place]:
-    """Make environments with a key each, three to a workspace, as everywhere. `alone`: one to a
-    workspace, whose ids end with 0, 1, 2 and so on, which decides on their workers."""
+    """Make environments with a key each, three to a workspace, as usual. `alone`: one to a
+    workspace. The workspaces' ids end with 0, 1, 2 and so on; the end decides on the worker."""
     names = list(Environment)[:1] if alone else list(Environment)
     workspaces = [identity.other() for _ in range(math.ceil(number / len(names)))]
     if alone:

@@ -213,13 +213,14 @@ def _check(found: Declaration) -> None:
         load = variant.load
         _require(load.to in groups, f"there is no group {load.to!r} to post to")
         _require(
-            load.number > 0, f"variant {variant.name!r} posts nothing: events, or rate and seconds"
+            load.number > 0,
+            f"variant {variant.name!r} posts nothing: give events, or rate with seconds",
         )
-        _require(not (load.lanes and load.own_lanes), "lanes or own_lanes")
+        _require(not (load.lanes and load.own_lanes), "give lanes or own_lanes, not both")
         _require(
             not found.group(load.to).customers
             or not (load.lanes or load.own_lanes or load.batch > 1),
-            "events of customers' destinations have those customers, and no batches",
+            "with customers, leave out lanes, own_lanes and batch",
         )
         for receivers in variant.receivers:
             _require(receivers.group in {"", *groups}, f"there is no group {receivers.group!r}")
@@ -231,7 +232,7 @@ def _check(found: Declaration) -> None:
             (bar.at_most is None) != (bar.at_least is None),
             f"{figure}: give at_most or at_least a number",
         )
-        _require(figure in found.better, f"{figure} has a bar: better says whether less or more is")
+        _require(figure in found.better, f"{figure} has a bar: set better to less or more")
 
 
 def _require(truth: bool, otherwise: str) -> None:

@@ -84,7 +84,7 @@ def _entry(run: Run, release: str) -> Entry:
             " measure it again"
         )
     if run.tiny:
-        raise ValueError(f"{run.scenario} was run with --tiny, of which no figure counts")
+        raise ValueError(f"{run.scenario} was run with --tiny, so no figure of it counts")
     for each in run.measurements:
         if each.verdict != "ok":
             raise ValueError(f"{run.scenario}: a measurement is {each.verdict}: {each.reason}")

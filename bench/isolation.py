@@ -28,11 +28,11 @@ from bench.scenario import told
 from bench.service import Figures, Receiver, Service, call
 from bench.yard import Yard
 
-BAR = 1.5  # times its own p99 alone that the healthy one's may be, from request to receiver
+BAR = 1.5  # times the healthy tenant's p99 alone, from request to receiver: the most beside a neighbour
 DESTINATIONS = 10
-CONNECTIONS = 64  # so many that none of its events waits for another's answer
+CONNECTIONS = 64  # enough that no event of the tenant waits for the answer to another
 SAMPLE_S = 0.2  # between two looks at memory and descriptors
-STEP_MS = 20.0  # of the loop: what no step may take; the server's log names longer ones
+STEP_MS = 20.0  # the longest step of the loop; the server's log names longer ones
 WARM = 400  # events of a server that has just started
 
 

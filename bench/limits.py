@@ -17,21 +17,19 @@ from rich.table import Table
 from bench.programs import Module, serving
 from bench.service import Receiver
 
-# In a thread that is busy for 0.8 of the time a request waits for two others on average (an M/D/1 queue),
-# some 50 us; at 0.9 for five, and beyond it for anything.
+# In a thread that is busy for 0.8 of the time, a request waits for two others on average (an M/D/1
+# queue), some 50 us. At 0.9 it waits for five others; beyond 0.9 the wait has no bound.
 BUSY = 0.8
-NEAR = 0.8  # of the limit: the same, where it is throughput that is looked at
-LATE_MS = (
-    1.0  # what is later than that, and need not have been, shows in a p99 of some milliseconds
-)
+NEAR = 0.8  # of the limit: the same bound for throughput
+LATE_MS = 1.0  # a request that is sent later than this is visible in a p99 of some milliseconds
 OWN_SHARE = (
-    0.5  # of a p99 may be the generator's lateness: with more it is no figure of the server's
+    0.5  # of a p99 can be the generator's lateness; with more, the p99 says nothing of the server
 )
 LEAST_REQUESTS = 1_000  # fewer are a burst, in which everything is near its limit
 REQUESTS = 20_000  # of a measurement: half a second
 LEAST_MEASURED = 200
 LARGE = 16_384  # bytes of a payload above which copying costs more than the request
-_SHAPE = {  # what of a plan says how dear its requests are to make
+_SHAPE = {  # the fields of a plan that decide how much CPU its requests take
     *("connections", "batch", "sizes", "types", "zipf", "stem", "event_type"),
     *("lanes", "own_lanes", "seed"),
 }
@@ -118,7 +116,7 @@ def _lateness(sent: Mapping[str, Any]) -> str:
     late, whole = sent.get("lateP99Ms"), sent.get("ackP99Ms")
     if late is None or whole is None or late <= max(LATE_MS, OWN_SHARE * whole):
         return ""
-    return f"of a p99 of {whole:.1f} ms {late:.1f} ms are the generator's own lateness"
+    return f"{late:.1f} ms of the p99 of {whole:.1f} ms are the generator's own lateness"
 
 
 def _receiver(stats: Mapping[str, Any], limits: Limits | None) -> str:
@@ -130,7 +128,7 @@ def _receiver(stats: Mapping[str, Any], limits: Limits | None) -> str:
     if limits is None or span <= 0:
         return ""
     share = stats["requests"] / span / limits.receiver.per_second
-    return f"what arrived is {share:.0%} of the receiver's limit" if share > NEAR else ""
+    return f"requests arrived at {share:.0%} of the receiver's limit" if share > NEAR else ""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -146,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
     limits = {name: generator(plan) for name, plan in shapes.items()}
     with Receiver() as receiver:
         limits["receiver"] = measure(receiver).receiver
-    table = Table(title="what the bench itself can do, each by itself", title_justify="left")
+    table = Table(title="the limits of generator and receiver by themselves", title_justify="left")
     table.add_column("")
     for name in ("CPU, us a request", "requests/s with a core of its own", "requests/s now"):
         table.add_column(name, justify="right")

@@ -24,7 +24,7 @@ METERED_OVER_PLAIN = 1.01
 SCRAPE_MS = 50.0  # of 20,000 destinations
 STEP_S = 0.005  # of the loop, the longest that a scrape may take
 READ_BYTES = 65536
-PLACE_S = 30.0  # a stream that was closed has its place until the server has told it something more
+PLACE_S = 30.0  # a closed stream keeps its place until the server next writes to it
 
 
 class Listeners:
@@ -98,8 +98,8 @@ def onlookers(
     destinations: int,
     scrapes: int,
 ) -> Measurement:
-    """Compare a server without an address for operations with one that has it, that one without listeners
-    with the same with listeners, and scrape it with many destinations."""
+    """Compare servers without and with an address for operations; compare the latter without and with
+    listeners; then scrape it with many destinations."""
     bind = f"127.0.0.1:{free_port()}"
     settings = {"ANGARIUM_OPERATIONS_BIND": bind, "ANGARIUM_LOOP_STEP": str(STEP_S)}
     with Service(settings=settings) as other:
@@ -139,8 +139,8 @@ def onlookers(
 
 
 def _scraped(service: Service, bind: str, scrapes: int) -> dict[str, float]:
-    """Scrape a server that rests: a long step is the scrape's, or another program's on this machine. So
-    the CPU of those steps is stated too, of one that the log tells a second."""
+    """Scrape an idle server. A long step comes from the scrape or from another program on this machine.
+    The CPU of long steps tells which; the log names one long step a second."""
     before, said = _long_steps(bind), service.log_file.stat().st_size
     began, took_ms = service.cpu_s()[0], []
     text = ""

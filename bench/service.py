@@ -21,7 +21,7 @@ __all__ = ["STOP_S", "Figures", "Module", "Receiver", "Service", "call", "free_p
 Figures = dict[str, Any]
 
 START_S = 60.0  # the first start makes a database
-FLOOR_REQUESTS = 60_000  # about half a second of CPU, of which the start is nothing
+FLOOR_REQUESTS = 60_000  # about half a second of CPU, beside which the start is negligible
 
 
 class Receiver:
@@ -50,7 +50,7 @@ class Receiver:
             self._end()
             raise OSError(f"the receiver cannot listen on {self._host}:{self._port}")
         ports = json.loads(told)
-        # A wildcard address is reached by loopback, any other one by itself.
+        # A wildcard address is reached by loopback; any other address is used as it is.
         host = "127.0.0.1" if set(self._host) <= {"0", "."} else self._host
         self.url = f"http://{host}:{ports['port']}"
         if self._papers is not None:
@@ -152,7 +152,7 @@ class Service:
         that is run as `angarium`."""
         self.root = root or ROOT
         self.program = program
-        self.floor_requests = FLOOR_REQUESTS  # of a floor that is measured beside it
+        self.floor_requests = FLOOR_REQUESTS  # requests of the floor measured beside this server
         self._own = (
             tempfile.TemporaryDirectory(prefix="angarium-bench-") if folder is None else None
         )
@@ -162,7 +162,7 @@ class Service:
         self.key = ""
         self.settings = dict(settings or {})
         self.process: subprocess.Popen[bytes] | None = None
-        self.log_start = 0  # of the log file: what the present process has said begins there
+        self.log_start = 0  # bytes of the log file; the present process's lines begin there
 
     def __enter__(self) -> Self:
         self.start()

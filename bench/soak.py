@@ -28,21 +28,21 @@ from storage.embedded.server import running_url
 from storage.log.partitions import bounds_of
 
 FLAP_S = (8.0, 4.0, 1.0)  # well, failing, hanging: again and again; quicker in a run below a minute
-SAMPLES = 360  # over the whole: one every 5 s in half an hour
-CONNECTIONS = 128  # so many that a post does not wait for the answer to another, at 5,000 a second
-OLD_DAYS = 40  # beyond what any plan keeps: the day that housekeeping is to remove again and again
+SAMPLES = 360  # over the whole run: one every 5 s in half an hour
+CONNECTIONS = 128  # enough that no post waits for the answer to another, at 5,000 a second
+OLD_DAYS = 40  # older than any plan keeps: the day that housekeeping must remove again and again
 DRAIN_S = 300.0  # a circuit that has opened asks again within a minute, and then there is a backlog
-VERDICT_S = 600.0  # a shorter run is of a server that still warms up
+VERDICT_S = 600.0  # in a shorter run the server is still warming up
 
-# What may be added in an hour. Memory: 5 % of 150 MB, below which it is the allocator's; descriptors and
-# tasks: what a burst more of connections is, a leak of one an event would be millions.
+# The largest allowed growth in an hour. Memory: 5 % of 150 MB; less is the allocator's noise. Descriptors
+# and tasks: one more burst of connections; a leak of one an event would be millions.
 ALLOWED: dict[str, float] = {
     "rssMb": 8.0,
     "databaseRssMb": 60.0,  # shared pages are counted once they are touched, up to shared_buffers
     "descriptors": 24.0,
     "threads": 4.0,
     "tasks": 12.0,
-    "blocks": 60_000.0,  # of Python's allocator: what memory cannot say, which also holds what is free
+    "blocks": 60_000.0,  # in use in Python's allocator; memory also counts free blocks
 }
 ALLOWED_P99_SHARE = 0.2  # of its own median: minutes differ by as much
 _TABLES = """

@@ -41,7 +41,7 @@ def bars(conditions: Iterable[str]) -> Bars:
             raise ValueError(f"{text!r} is no condition; one is p99>50ms, or delivered<1000/s")
         name, sign, value, unit = read.groups()
         if name not in FIGURES:
-            raise ValueError(f"{text!r} names no figure; there are {', '.join(FIGURES)}")
+            raise ValueError(f"{text!r} names no figure. The figures are: {', '.join(FIGURES)}")
         figure = FIGURES[name]
         units = next(units for end, units in _UNITS.items() if figure.endswith(end))
         if unit not in units:

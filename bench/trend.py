@@ -1,4 +1,4 @@
-"""Whether a figure that is measured again and again stays where it is, or creeps."""
+"""The trend of a figure that is measured again and again: steady, or growing slowly."""
 
 import statistics
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ PAIRS = 200_000  # of points that are compared: 630 points are 198,000; more are
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A line through points in time, and between what slopes half of all pairs of points are."""
+    """A line through points in time, and the range that holds the middle half of all pairs' slopes."""
 
     level: float  # median
     per_hour: float
-    low: float  # a quarter of the pairs rises less,
-    high: float  # a quarter more
+    low: float  # the slope of the lower quartile of the pairs
+    high: float  # the slope of the upper quartile
 
     def flat(self, allowed: float) -> bool:
-        """Whether it rises by no more than so much an hour. A fall is none of our worries."""
+        """Whether the figure rises by at most `allowed` an hour. A fall is always allowed."""
         return self.per_hour <= allowed
 
 

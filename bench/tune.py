@@ -1,7 +1,7 @@
-"""`python -m bench tune`: which concurrency suits a receiver. Each of several in turn, and then `auto`.
+"""`python -m bench tune`: the concurrency that suits a receiver. It tries several, and then `auto`.
 
 Every setting has a destination of its own at one server, with more waiting for it than it can send (or
-`--rate` events a second). Counted is what comes between two instants, once it runs evenly.
+`--rate` events a second). It counts the arrivals between two instants, once they come evenly.
 """
 
 import argparse
@@ -28,14 +28,14 @@ from bench.service import Receiver, Service
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 AUTO = "auto"
-ABOUT_KNEE = "aboutKnee"  # the note that there is where no knee was seen
+ABOUT_KNEE = "aboutKnee"  # the name of the note for a run without a visible knee
 WARM_S = 4.0  # until a fixed setting runs evenly: answers of up to a second, several times
-FINDING_S = 15.0  # the same of one that has to find itself first
+FINDING_S = 15.0  # the same for `auto`, which has to find its concurrency first
 MEASURED_S = 8.0
 BATCH = 100
 CONNECTIONS = 8
-MOST_EVENTS = 120_000  # that wait for one setting; more take longer to post than to wait for
-NEARLY = 0.95  # of the best throughput: a setting with that much is as good
+MOST_EVENTS = 120_000  # events that wait for one setting; posting more would take too long
+NEARLY = 0.95  # of the best throughput: a setting that reaches this share is as good
 SETTLE_S = 70.0  # for what is in flight when a setting is done: the longest timeout, and more
 BETTER = {"autoOfBest": "more", "autoP99OfKnee": "less"}
 BARS = {"autoOfBest": {"atLeast": 0.9}, "autoP99OfKnee": {"atMost": 1.5}}
@@ -52,12 +52,12 @@ class Wanted(Struct, frozen=True):
     finding_s: float = FINDING_S
 
     def __post_init__(self) -> None:
-        """Raise ValueError with what makes no sense."""
+        """Raise ValueError for an invalid value."""
         written(self.receiver)
         if not all(1 <= width <= WIDTHS[-1] for width in self.widths):
             raise ValueError(f"a concurrency is 1 to {WIDTHS[-1]}")
         if self.rate < 0 or self.seconds <= 0:
-            raise ValueError("rate must not be below 0, seconds must be above")
+            raise ValueError("rate must be 0 or more, and seconds more than 0")
 
     def events(self, width: int | str, seconds: float) -> int:
         """Return how many events there must be, so that some are left after so many seconds."""
@@ -94,7 +94,7 @@ class Trying:
         self._stem = stem
 
     def tried(self, width: int | str) -> Step:
-        """Return what one setting comes to."""
+        """Return the result of one setting."""
         wanted, service, receiver = self._wanted, self._service, self._receiver
         warm_s = wanted.finding_s if width == AUTO else wanted.warm_s
         kind = f"tune{self._stem}.{width}"
@@ -160,17 +160,17 @@ def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
 
 
 def not_reached(steps: Sequence[Step], *, rate: float = 0.0) -> str:
-    """Return what is to be said where the knee lies at the highest setting that was tried, and none was
-    there to show that more of it brings no more; nothing where the knee was seen, or all of the rate."""
+    """Return a note if the best setting is the highest that was tried: a higher one could be better.
+    Empty if the knee was seen, or if the highest setting keeps up with the rate."""
     highest = max(step.value for step in steps if step.name != AUTO)
     knee = knee_of(steps, rate=rate)
     if knee.value < highest or (rate and knee.figures["deliveredPerSecond"] >= NEARLY * rate):
         return ""
-    return f"not reached: the best is the highest that was tried, {highest:g}"
+    return f"the knee was not reached: the best setting is the highest that was tried, {highest:g}"
 
 
 def judged(steps: Sequence[Step], *, rate: float = 0.0) -> dict[str, float]:
-    """Return how `auto` stands beside the best that could be set."""
+    """Return how `auto` compares with the best fixed setting."""
     knee = knee_of(steps, rate=rate)
     auto = next(step for step in steps if step.name == AUTO)
     best = max(s.figures["deliveredPerSecond"] for s in steps if s.name != AUTO)
@@ -227,7 +227,7 @@ def adapting(
 
 
 def show(wanted: Wanted, measurement: Measurement, console: Console | None = None) -> None:
-    """Print what the settings came to, and what follows."""
+    """Print the results of the settings, and the advice."""
     rows = {"deliveredPerSecond": "events/s"}
     if wanted.rate:
         rows |= {"eventP50Ms": "event p50, ms", "eventP99Ms": "p99"}
@@ -250,7 +250,7 @@ def show(wanted: Wanted, measurement: Measurement, console: Console | None = Non
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Parse the command line and do as it says. Exit code 2: it makes no sense."""
+    """Parse the command line and run it. Exit code 2: an invalid command line."""
     parser = argparse.ArgumentParser(prog="python -m bench tune", description=__doc__)
     parser.add_argument(
         "--destination-latency", default="lognormal:200:0.5", metavar="KIND:MS[:NUMBER]",
@@ -258,7 +258,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     parser.add_argument(
         "--places", type=int, default=0, metavar="N",
-        help="requests that it works on at once, where the others wait there; 0: all",
+        help="requests that the receiver works on at once, while others wait there; 0: all",
     )  # fmt: skip
     parser.add_argument(
         "--rate", type=float, default=0.0, metavar="N",

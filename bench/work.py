@@ -18,20 +18,20 @@ STILL_S = 60.0  # without any arrival: a circuit that has opened asks again with
 
 
 class Profile(Protocol):
-    """What a profile says."""
+    """The result of a profile."""
 
     def into(self, measurement: Measurement) -> None:
-        """Add it to what was measured."""
+        """Add the profile to the measurement."""
 
 
 class Profiling(Protocol):
-    """What a server that can be profiled has as its `profile`: see `bench.profiling`."""
+    """The `profile` of a server that can be profiled: see `bench.profiling`."""
 
     def begin(self) -> None:
         """Count from here."""
 
     def end(self, events: int) -> Profile:
-        """Return what each of so many events cost since."""
+        """Return the cost per event since the start, for this number of events."""
 
 
 @dataclass(frozen=True)

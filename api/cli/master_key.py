@@ -30,11 +30,11 @@ from storage.encryption.secretbox import SecretBox
 
 SETTINGS = (*DATABASE, "file_url_lifetime")
 _SAID = {
-    "added": "a new key is there, and opens",
-    "known": "every server that runs has it",
-    "first": "it is the first",
-    "used": "every server seals with it",
-    "resealed": "everything is sealed with it",
+    "added": "a new key was made, and can decrypt",
+    "known": "every running server has the new key",
+    "first": "the new key is the first in the key file",
+    "used": "every server encrypts with the new key",
+    "resealed": "every secret is encrypted with the new key",
 }
 
 
@@ -85,8 +85,8 @@ def rotate(output: str, **flags: Any) -> None:
 
     old, new = trio.run(work, settings_from(flags))
     if text:
-        say(f"the key is {new.hex()} now; keep a copy of it apart from the database's backups")
-        say(f"{old.hex()} opens still: angarium master-key status says when it may go")
+        say(f"the new key is {new.hex()}; keep a copy of it apart from the database's backups")
+        say(f"{old.hex()} can still decrypt: angarium master-key status says when to drop it")
     else:
         say(json_text({"former": old.hex(), "present": new.hex()}))
 
@@ -95,10 +95,10 @@ def rotate(output: str, **flags: Any) -> None:
 @click.argument("key_id", metavar="ID")
 @settings_flags(*SETTINGS)
 def drop(key_id: str, **flags: Any) -> None:
-    """Take the former key ID out of the key file, where nothing needs it any more.
+    """Remove the former key ID from the key file, if nothing needs the key any more.
 
-    Backups of the database from before the rotation need it still: keep a copy as long as those. A key
-    of ANGARIUM_MASTER_KEY is not taken away; what is said is whether you may.
+    Backups from before the rotation still need the key: keep a copy as long as you keep them. With keys
+    in ANGARIUM_MASTER_KEY, the command only says whether you can remove the key there.
     """
     try:
         key = bytes.fromhex(key_id)
@@ -112,16 +112,16 @@ def drop(key_id: str, **flags: Any) -> None:
             return settings.master_key is None
 
     if trio.run(work, settings_from(flags)):
-        say(f"{key.hex()} is gone; backups from before its rotation need your copy of it")
+        say(f"{key.hex()} is removed; backups from before the rotation need your copy of it")
     else:
-        say(f"nothing needs {key.hex()}: take it out of ANGARIUM_MASTER_KEY")
+        say(f"nothing needs {key.hex()} any more: remove it from ANGARIUM_MASTER_KEY")
 
 
 @command.command("status")
 @output_option
 @settings_flags(*SETTINGS)
 def status(output: str, **flags: Any) -> None:
-    """Show which keys there are, what each has sealed, and which of them may go."""
+    """Show the keys, what each has encrypted, and which of them can be dropped."""
 
     async def work(settings: Settings) -> list[dict[str, Any]]:
         async with _open(settings) as work:
@@ -165,7 +165,7 @@ async def _shown(work: _Work) -> list[dict[str, Any]]:
 
 
 def _entries(workspaces: Sequence[str], old: bytes, new: bytes) -> list[AuditEntry]:
-    """Return the audit log's text on a rotation, for every workspace: ids, no keys."""
+    """Return the audit log's entry on a rotation, for every workspace: ids, no keys."""
     auditor = Auditor(Identity())
     changes = {"key": {"from": old.hex(), "to": new.hex()}}
     return [

@@ -81,7 +81,7 @@ def _has_password(url: str) -> bool:
     try:
         parts = urlsplit(url)
         return bool(parts.password) or "password" in parse_qs(parts.query)
-    except ValueError:  # no address at all: whoever connects by it says so
+    except ValueError:  # an invalid address: connecting with it fails and says so
         return "password" in url or "@" in url
 
 

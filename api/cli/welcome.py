@@ -36,7 +36,7 @@ def welcome(
             lines.append(f"  {made.key.scope.name.lower():<7} {made.secret}")
         lines += [
             "",
-            f"Keep them now: they are shown this once. `{_program()} keys create` makes more.",
+            f"Keep them now: they are shown only once. `{_program()} keys create` makes more.",
             "",
         ]
     if port:
@@ -45,7 +45,7 @@ def welcome(
             f"Angarium listens on {url} ({url}/docs)",
             f"The console, which takes a key: {url}/console"
             if code is None
-            else f"The console, signed in, once within 10 minutes: {login_link(url, code)}",
+            else f"The console, signed in (once, within 10 minutes): {login_link(url, code)}",
             f"Next, in another terminal: {demo}",
         ]
     return "\n".join(lines)

@@ -42,8 +42,8 @@ FLUSH_S = 3.0  # part of the grace time, kept for making past decisions durable
 # For attempts in flight when a part is handed over. Meanwhile the part's other deliveries wait; a slower
 # attempt is sent again by the successor.
 HAND_OVER_S = 5.0
-LAST_REQUESTS_S = 2.0  # for requests under way then; the others wait as long for the successor
-OWN_EVENTS_S = 0.5  # the least part of that for the service's own events
+LAST_REQUESTS_S = 2.0  # for requests under way; other requests wait as long for the successor
+OWN_EVENTS_S = 0.5  # the least part of the grace time for the service's own events
 DATABASE_STOP_S = 1.0  # the least time that the embedded database has to end in order
 ANSWER_S = 1.0  # of the shortest grace time: the time that a healthy database needs to answer
 TWICE_S = 0.5  # two signals within this time are one: a terminal and a wrapper both pass it on
@@ -98,7 +98,7 @@ class Server(ControlParts):
             await migrate(self.upkeep)
             taken = await self._take()
             async with trio.open_nursery() as nursery:
-                # Beside what may take long: standbys would take a silent node for dead.
+                # Runs beside steps that can take long, since standbys take a silent node for dead.
                 nursery.start_soon(self.membership.run)
                 await self.bridge.connect()
                 self.filing.alone = self.part.whole and not taken.live_writers
@@ -119,7 +119,7 @@ class Server(ControlParts):
             collect_in_small_lots()
             await trio.to_thread.run_sync(take_huge_pages)
             self.watch.served.set()
-            # Made once everything runs: a start that fails must not use up the one time they are shown.
+            # Made once everything runs: the keys are shown only once, and not by a start that fails.
             try:
                 if self.part.number == 0:  # of several workers one greets
                     await self._greet()
@@ -217,7 +217,7 @@ class Server(ControlParts):
             await self.filter_failures.flush()
         self.intake.close()
         self.outbound.stop()
-        self.filing.blobs.stop()  # who still waits for it is past the grace time
+        self.filing.blobs.stop()  # requests that still wait for it are past the grace time
         self.wire.abort_all()
         if self.embedded is not None:
             end -= 2 * DATABASE_STOP_S  # to end in order, or else by force
@@ -228,7 +228,7 @@ class Server(ControlParts):
         if self.embedded is not None:  # what is left of the grace time is its own
             left_s = end + DATABASE_STOP_S - trio.current_time()
             self.embedded.stop_within_s = max(DATABASE_STOP_S, left_s)
-            self.embedded.given_up = True  # one that is being revived is not waited for
+            self.embedded.given_up = True  # must not delay the end by a restoration
         self.supervisor.stop()
 
     async def stop_at_signal(
@@ -255,7 +255,7 @@ class Server(ControlParts):
         own_s = 0.0 if self.embedded is None else 2 * DATABASE_STOP_S
         await trio.sleep(max(ANSWER_S, self.settings.shutdown_grace - own_s))
         self.bridge.cut()
-        if self.embedded is not None:  # what it was left of the grace time is over too
+        if self.embedded is not None:  # its share of the grace time is over too
             self.embedded.stop_within_s = DATABASE_STOP_S
 
     # --- small children

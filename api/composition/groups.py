@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from engine.actors.supervisor import Child, Group, Restart
 
-ALWAYS = 1_000_000  # restarts of what is beside events and deliveries: its fault must not end these
+ALWAYS = 1_000_000  # restarts of a side task: its fault must not end the process
 _PROCESS = {
     "timers": "a deadline that was taken off the heap and not served would be lost",
     "reactor": "a readiness that was taken from the kernel and not passed on would be lost",
@@ -30,7 +30,7 @@ _ALONE = {
     "large intake": "like the intake, whose queue it shares",
     "readers": "the actor that asked gets the failure of its reading, and asks again",
     "changes": "after a pause it reads the whole configuration again",
-    "read models": "it holds nothing but the time of a look",
+    "read models": "it holds nothing but the time of its last look",
     "recovery": "it reads the backlog from its beginning; actors that are there are passed over",
     "waker": "it holds nothing: the next look reads the same rows",
     "attempts": "it looks anew at all that is in flight",

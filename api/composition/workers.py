@@ -31,15 +31,15 @@ from storage.embedded.server import EmbeddedError, EmbeddedServer
 
 log = structlog.get_logger("angarium.workers")
 
-EXIT_LOST = 64  # of a worker alone: another server has taken the database over, or its part
-EXIT_HANDED_OVER = 65  # of a worker alone: its part works on another machine now
-FROZEN_S = 10.0  # without a sign of life: the parent kills such a worker, which was alive before
+EXIT_LOST = 64  # of a worker: another server has taken over the database or the part
+EXIT_HANDED_OVER = 65  # of a worker: its part now runs on another machine
+FROZEN_S = 10.0  # without a sign of life, after one was seen: the parent kills the worker
 PULSE = struct.Struct("Q")
-STEADY_S = 30.0  # a worker that has lived so long is no failed start
+STEADY_S = 30.0  # a worker that ran at least this long is no failed start
 REST_S = 0.25  # before the second start in a row of a worker; twice as long before each further one
 LONGEST_REST_S = 30.0
 LOOK_S = 0.5  # between two looks at the embedded database, as one server has
-DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the very least
+DATABASE_STOP_S = 1.0  # the least time that the embedded database has to end in order
 KILL_S = 10.0  # past the grace time: a worker that has not ended by then is killed
 
 RunWorker = Callable[[Settings, WorkerNode], int]
@@ -54,7 +54,7 @@ class _Worker:
         self.pid: int | None = None
         self.started = self.due = 0.0
         self.failures = 0  # starts in a row that did not last
-        self.proven = False  # it has lived for long enough once
+        self.proven = False  # the worker once ran for long enough
         self.pulse = 0  # the last sign of life that was seen; 0: none yet
         self.silent_s = 0.0  # observed since then
 
@@ -92,7 +92,7 @@ class Workers:
         self._stopping = False
         self._end_at = 0.0  # of the grace time, once it is stopping
         self._code = 0
-        self._settings_of(settings.workers - 1)  # raises where there are too few ports
+        self._settings_of(settings.workers - 1)  # raises if there are too few ports
 
     def run(self) -> int:
         """Run all workers until a signal ends them; return the exit code. Raises ListenError and
@@ -147,8 +147,8 @@ class Workers:
             raise ListenError("bind", settings.bind, error) from error
 
     def _migrated(self, wake: socket.socket) -> int:
-        """Bring the database up to date; return the exit code. Workers that all tried would hinder each
-        other."""
+        """Bring the database up to date; return the exit code. Workers would hinder each other if all
+        tried."""
         settings = self._settings.model_copy(update={"database_url": self._url})
         pid = fork("parent", settings, lambda: self._migrate(settings))
         while True:
@@ -196,7 +196,7 @@ class Workers:
     def _tell(self, number: int) -> None:
         for worker in self._workers:
             if worker.pid is not None:
-                os.kill(worker.pid, number)  # it is not reaped yet: its number is its own
+                os.kill(worker.pid, number)  # it is not reaped yet: no other process has its number
 
     def _look_at(self, worker: _Worker, now: float) -> None:
         """Notice the end of a worker, and start one that is due."""
@@ -236,7 +236,7 @@ class Workers:
                 self._code = self._code or EXIT_FAILED
             return
         if code in (EXIT_SETTINGS, EXIT_DATABASE) and not worker.proven:
-            self._code = code  # a start that cannot succeed as it is
+            self._code = code  # another start would fail in the same way
             self._stop()
             self._tell(signal.SIGTERM)
             return
@@ -244,7 +244,7 @@ class Workers:
             worker.failures, worker.due = 0, now
             return
         if code == EXIT_LOST and not self._clustered:
-            self._code = EXIT_FAILED  # as one server, which ends when another one replaces it
+            self._code = EXIT_FAILED  # as one server ends when another replaces it
             self._stop()
             self._tell(signal.SIGTERM)
             return

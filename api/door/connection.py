@@ -35,7 +35,7 @@ from api.ingestion import PATHS, Admitted
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 
-REMEMBERED_HEAD = 2048  # bytes; what clients of ours send is a quarter of it
+REMEMBERED_HEAD = 2048  # bytes; our clients send a quarter of this
 
 
 def _begun(data: bytes) -> bytes:
@@ -97,7 +97,7 @@ class ClientConnection(Passing):
             self._drain(data)
 
     def _ended(self) -> None:
-        self.close()  # while an answer is due nothing is read: who half-closes is answered first
+        self.close()  # not read while an answer is due: a half-closing client gets its answer
 
     def _flushed(self) -> None:
         state = self._state
@@ -132,7 +132,7 @@ class ClientConnection(Passing):
             self.close()
 
     def _lost(self) -> None:
-        if self._state is not DECIDING:  # Ingest still holds the body then
+        if self._state is not DECIDING:  # while deciding, ingestion holds the body
             self._give_back()
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
@@ -338,7 +338,7 @@ class ClientConnection(Passing):
                 admitted.trace,
             )
         except Exception:
-            self._give_back()  # nobody else will; the reactor closes the connection
+            self._give_back()  # no other code gives it back; the reactor closes the connection
             raise
 
     def _replied(self, reply: Reply) -> None:

@@ -29,10 +29,10 @@ _AWAY = "the workspace's worker is not there"
 IDLE_LINKS = 256  # kept for the next request of the same client
 LINK_S = 2.0  # to reach another worker, which may just be starting again
 AGAIN_S = 0.05  # between two tries
-AWAY_S = 1.0  # for which a worker that stands still is not tried again
-FIRST_LOOK_S = 0.0005  # whether it has read a head; twice as long before each further look
+AWAY_S = 1.0  # after a worker stood still, until it is tried again
+FIRST_LOOK_S = 0.0005  # until the first look for a read head; doubled each time
 CATCH_UP_S = 1.0  # to learn of a credential that another worker has just made
-STRANGERS = 100  # that wait for it at a time
+STRANGERS = 100  # requests with an unknown credential that wait at a time
 
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -280,7 +280,7 @@ async def _converse(
             raise BrokenPipeError("the client is gone")
         body = _framed(head, first["body"], last=not first["more_body"])
         if first["more_body"]:
-            exchange.stream()  # how fast it must come is for the other worker to say
+            exchange.stream()  # the other worker enforces the body's least rate
             await link.send_all(data)
             await _read(link)
             return await _stream(link, reply, exchange, receive, send, body)
@@ -309,13 +309,13 @@ async def _read(link: Link) -> None:
 
 
 def see_that_read(link: Link, *, sent: bool) -> None:
-    """Raise AwayError if the worker has not read the whole request, and now never serves it: its door
-    drops a request whose link was closed before it was read."""
+    """Raise AwayError if the worker has not read the whole request, and now never serves the request: its
+    door drops a request whose link was closed before it was read."""
     if sent and not _unread(link):
         return
     link.socket.shutdown(socket.SHUT_RDWR)
-    if sent and not _unread(link):  # it has just read the rest
-        raise trio.BrokenResourceError("the worker was given up while it began")
+    if sent and not _unread(link):  # the worker has just read the rest
+        raise trio.BrokenResourceError("the link was closed just as the worker began the request")
     raise AwayError
 
 
@@ -338,7 +338,7 @@ async def _stream(
 
     async def send_on() -> None:
         nonlocal data, sent
-        with suppress(OSError, trio.BrokenResourceError):  # its answer may be there all the same
+        with suppress(OSError, trio.BrokenResourceError):  # the answer can be there
             while not sent:
                 await link.send_all(data)
                 message = await receive()

@@ -22,7 +22,7 @@ from engine.model.errors import Refusal
 Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
 _NO_BODY = frozenset({204, 304})
-# Of an answer that is not given: what any answer to the request would say.
+# The headers kept of a refused answer: those that any answer to the request would have.
 KEPT_OF_REFUSED = frozenset(
     {
         b"cache-control",
@@ -92,12 +92,12 @@ class Exchange:
         self.keep = False
         self.status = 500
         self.buffered = 0
-        self.place: Place | None = None  # in the application, until its answer begins
-        self.account = ""  # which the answer's bytes count on
+        self.place: Place | None = None  # held until the answer begins
+        self.account = ""  # the account that the answer's bytes count for
         self.untaken: UntakenAnswers | None = None
         self.part: int | None = None  # of the worker that answers; None: this one
         self.relayed = (
-            False  # the answer is another worker's, which has told browsers what they need
+            False  # the answer is another worker's, which has set the headers for browsers
         )
         self._side = side
         self._scope = trio.CancelScope()
@@ -172,9 +172,9 @@ class Exchange:
         try:
             with self._scope:
                 await app(scope, self.receive, self.send)
-        except Exception as error:  # one of the barriers: one request of the adapter
+        except Exception as error:  # a barrier: an error ends one request, not the door
             failure = None if self._gone else error
-        except BaseExceptionGroup as group:  # it failed, and was cancelled from outside as well
+        except BaseExceptionGroup as group:  # failed and cancelled
             cancelled, failed = group.split(trio.Cancelled)
             failure = failed if isinstance(failed, ExceptionGroup) and not self._gone else None
             if cancelled is not None:
@@ -214,7 +214,7 @@ class Exchange:
 
     def stream(self) -> None:
         """Take the body as it arrives from now on: an extension of ours to ASGI."""
-        self._leave_place()  # what streams has a place of its own kind
+        self._leave_place()  # a streaming request has a place of another kind
         self._side.stream(self)
 
     async def send(self, message: Message) -> None:
@@ -225,7 +225,7 @@ class Exchange:
         if kind == "http.response.start" and self._start is None:
             self._start = message
         elif kind == "http.response.body" and self._start is not None and not self._complete:
-            self._leave_place()  # the work is done; what the client does not take is counted in bytes
+            self._leave_place()  # the work is done; bytes that the client has not taken are counted apart
             await self._send_counted(
                 bytes(message.get("body", b"")), bool(message.get("more_body", False))
             )
@@ -238,7 +238,7 @@ class Exchange:
         if untaken is None or size <= LEAST_BYTES:
             await self._send_body(body, more)
             return
-        # What has changed something is told that it has; what has begun, and what streams, goes on.
+        # A request that has changed something gets its answer; a begun or streaming answer continues.
         must = more or self.started or self.head.method not in (b"GET", b"HEAD")
         if not untaken.draw(self.account, size, must=must):
             await self._send_body(self._busy(), False)

@@ -100,7 +100,7 @@ class Handing:
 
     def stop_receiving(self) -> None:
         """Close the passages from other workers. The connections on their way go back: each is relayed to
-        whoever has the part next."""
+        the next worker of the part."""
         for arrivals in list(self._arrivals):
             arrivals.close()
 
@@ -188,9 +188,9 @@ class _Passage:
         From the shutdown on that worker cannot confirm any more, and does not serve what it cannot
         confirm. Its earlier confirmations are still there to be read.
         """
-        with suppress(OSError):  # it has ended itself
+        with suppress(OSError):  # the other worker has ended
             self._sock.shutdown(socket.SHUT_RD)
-        for _ in range(len(self.waiting) + 1):  # and once the error that its end is told with
+        for _ in range(len(self.waiting) + 1):  # one more, for the error that reports the end
             try:
                 said = self._sock.recv(1)
             except BlockingIOError:
@@ -233,7 +233,7 @@ class _Arrivals:
                 self.close()
                 return
             if not self._take(data, [socket.socket(fileno=each) for each in descriptors]):
-                self.close()  # the rest is the sender's again
+                self.close()  # the unconfirmed connections go back to the sender
                 return
 
     def _take(self, message: bytes, sockets: list[socket.socket]) -> bool:

@@ -157,7 +157,7 @@ class Http2Connection(Sending):
                 self._debt += self._frames.cost
                 if self._streams and frame[3] == GOAWAY and frame[5:9] == frame[13:17] == bytes(4):
                     self._leaving = (
-                        True  # `h2` would let nothing be sent to a client that leaves in peace
+                        True  # after a GOAWAY without an error, `h2` would send nothing more
                     )
                     continue
                 if self._take_direct(frame):

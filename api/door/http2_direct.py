@@ -24,9 +24,9 @@ class DirectProtocol(Protocol):
 
     def __init__(self) -> None:
         super().__init__()
-        self.windows: dict[int, int] = {}  # of open streams: what may be sent
-        self._own = b""  # to be sent, behind what `h2` had to say before
-        self._came = 0  # bytes of bodies that the client does not know were taken
+        self.windows: dict[int, int] = {}  # of open streams: the bytes that can be sent
+        self._own = b""  # to be sent after the frames that `h2` has produced
+        self._came = 0  # bytes of bodies taken, of which the client has not been told
 
     def open_direct(self, number: int, size: int) -> None:
         """Add a stream whose request has come, with a body of `size` bytes."""

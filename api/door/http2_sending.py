@@ -62,18 +62,18 @@ class Sending(Channel):
         self.elsewhere = door.elsewhere
         self.ingestion = door.ingestion
         self.limits = door.limits
-        self.admitted: Admitted | None = None  # who was, with the head that the decoder remembers
+        self.admitted: Admitted | None = None  # the last caller, with the decoder's head
         self._h2 = DirectProtocol()
         self._frames = Frames(self._limits, self._instant())
         self._streams: dict[int, StreamRequest] = {}
-        self._sending: dict[int, StreamAnswering] = {}  # with something to send, in turns
-        self._blocked: dict[int, StreamAnswering] = {}  # the same, whose own window is closed
-        self._busy = False  # in a turn: what there is to send is sent at its end
-        self._ending = False  # the last word was said
+        self._sending: dict[int, StreamAnswering] = {}  # streams with something to send, in turns
+        self._blocked: dict[int, StreamAnswering] = {}  # the same, with a closed window
+        self._busy = False  # in a turn of the reactor: all is sent at its end
+        self._ending = False  # the last frame was written
         self._lingering = False
-        self._leaving = False  # the client said goodbye, and waits for what is under way
+        self._leaving = False  # the client sent GOAWAY, and waits for its open requests
         self._stalls = 0
-        self._stuck = FOREVER  # when what was written has to have left
+        self._stuck = FOREVER  # the deadline for the written bytes to leave
         self._idle = self._instant() + self._limits.idle_s
 
     # --- what requests ask

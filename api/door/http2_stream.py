@@ -29,7 +29,7 @@ UPLOADS_SHARE = 4  # a large window is given where there is room for so many
 
 
 class StreamRequest(StreamAnswering):
-    """See the module. Owner: its connection."""
+    """A request as the module describes it. Owner: its connection."""
 
     __slots__ = (
         "_end_told",
@@ -167,7 +167,7 @@ class StreamRequest(StreamAnswering):
                 admitted.key,
                 admitted.trace,
             )
-        except Exception as error:  # one of the barriers: one request
+        except Exception as error:  # a barrier: an error ends one request
             self._submitted = False
             self._lane.fault(error)
             self.refuse(Refusal("internal", "the request failed"))

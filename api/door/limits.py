@@ -18,7 +18,7 @@ class Limits:
     )
     write_s: float = 30.0  # for what was sent at once (64 KiB at most) to be taken
     linger_s: float = 1.0  # after a half-close, so that the client reads its answer before a reset
-    drain_bytes: int = 64 * 1024  # of a refused body; more is cheaper cut off than read
+    drain_bytes: int = 64 * 1024  # of a refused body; beyond it, closing is cheaper than reading
     rest_s: float = 0.1  # of the listener when descriptors are used up
     connections: int = 4_096  # the inbound share of the descriptor limit
     overflow: int = 32  # connections beyond that which are told 503 at a time
@@ -46,6 +46,4 @@ LIMITS = Limits()
 SLICE_BYTES = 64 * 1024
 # The same of a page that the door has in memory once for all: what a client leaves lying is a copy.
 PAGE_SLICE_BYTES = 16 * 1024
-NO_WORKSPACE = (
-    ""  # the account that bodies of passed requests draw on: whose they are is not known here
-)
+NO_WORKSPACE = ""  # the account of passed requests' bodies: the door does not know their workspace

@@ -37,7 +37,7 @@ class Listener:
         self._rest_s = rest_s
         self._accept = accept
         self._on_exhausted = on_exhausted
-        # Accepting is a part of what newcomers cost.
+        # Accepting connections shares the priority of new connections' handshakes.
         self._registration: Registration | None = reactor.register(sock, self, priority=NEWCOMER)
         self._closed = False
 

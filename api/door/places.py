@@ -17,11 +17,11 @@ from engine.runtime.tally import Tally
 
 # Begun between two passes of the reactor: a request's first step in the framework takes some 0.5 ms.
 STARTS = 4
-# A place costs a waiting request about 10 KB, and past this one would wait for longer than WAIT_S.
+# A waiting request takes about 10 KB; with more of them waiting, one would wait longer than WAIT_S.
 WAITING = 1_024
-WAIT_S = 5.0  # as a workspace's requests wait for each other (`api.shares`)
+WAIT_S = 5.0  # the same as in `api.shares`, where requests of one workspace wait for each other
 RETRY_AFTER_S = 1
-NETWORK_BYTES = 8  # of an IPv6 address: what one client is given
+NETWORK_BYTES = 8  # of an IPv6 address: the network that one client has
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ PROMPTS = {
     ),
     "explain_event": _Prompt(
         "Explain an event",
-        "Say who got an event, who did not, and why.",
-        "Explain what became of the event {event}. If that is no id, find it with lookup. Call "
+        "Say which destinations got an event, which did not, and why.",
+        "Explain what became of the event {event}. If {event} is no id, find it with lookup. Call "
         "why_not_delivered. Say for each destination whether the event arrived, and else which "
         f"rule, filter, schedule, lane or error kept it, and until when. {_CARE}",
         (("event", "An event's id, idempotency key or correlation id."),),

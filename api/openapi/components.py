@@ -18,7 +18,7 @@ _EMPTY = {
     "type": "object",
     "additionalProperties": False,
     "properties": {},
-    "description": "The body of an action: empty. No body is the same.",
+    "description": "The body of an action: an empty object. It can be left out.",
 }
 # Codes that only the routes that name them can answer with (`Route.codes`).
 _PAGE = re.compile(r"Page_(\w+)_")

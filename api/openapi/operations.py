@@ -225,11 +225,11 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 
 
 def _environment(route: Route) -> dict[str, Any]:
-    needed = "Required of MCP keys" if route.environment else "Of an MCP key, if it likes"
+    needed = "Required for MCP keys" if route.environment else "Optional for MCP keys"
     return {
         "name": "X-Environment",
         "in": "header",
-        "description": f"The environment to work in. {needed}; another than an API key's own is a 403.",
+        "description": f"The environment. {needed}; if it is not an API key's own, the answer is 403.",
         "schema": sharing({"enum": [name.name for name in Environment]}),
     }
 

@@ -19,7 +19,7 @@ with nothing lost.
   body field `environment` where there is one. An embed session sees what belongs to its customer alone,
   and does what its workspace lets customers do.
 - Pages in browsers may call from origins that the workspace lists (`PATCH /workspace`): every answer to
-  them has CORS headers, and a request from another page is a 403.
+  them has CORS headers, and a request from another page gets 403.
 - An action and a DELETE take `{}`, an empty body or none.
 - HEAD is answered like GET, without a body. OPTIONS answers 204 with `Allow`; another method is a 405,
   with `Allow` as well.
@@ -29,7 +29,7 @@ with nothing lost.
 
 TAGS = {
     "Events": "What happened. Events come in here, one by one or in batches, and can be read afterwards.",
-    "Files": "What is uploaded, or came with events, and is delivered by signed URLs.",
+    "Files": "Files that were uploaded or came with events. Receivers get them by signed URLs.",
     "Destinations": "Where events are delivered to, and how: order, rate, retries, signing.",
     "Destination templates": "The catalog of services that destinations can be made for, with what each \
 is sent.",
@@ -47,8 +47,8 @@ is sent.",
     "Embed": "Short-lived sessions for an end-customer's browser, and what its portal needs.",
     "Agents": "The Model Context Protocol, for agents that find and mend trouble.",
     "Console": "Sessions of the operators' console: tokens that stand for an API key in a browser.",
-    "Auth": "What a credential stands for.",
-    "Service": "What is told to anybody, without a credential.",
+    "Auth": "The workspace, environment and rights of a credential.",
+    "Service": "Answers that need no credential.",
 }
 
 WEBHOOKS_TAG = (
@@ -60,7 +60,7 @@ arrived, then deduplicate by `webhook-id`."
 ERRORS = {
     400: "The request is malformed.",
     401: "There is no valid credential.",
-    402: "The plan of the workspace ends here.",
+    402: "A limit of the workspace's plan is reached.",
     403: "The credential does not allow this, or belongs to another environment.",
     404: "There is no such thing, for this credential.",
     408: "The request did not arrive in time: a head has 15 s, a body 30 s.",
@@ -86,7 +86,7 @@ ERROR_EXAMPLES: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
     "loop_detected": ("the event has come back from deliveries 9 times, the most are 8", ()),
     "idempotency_mismatch": ("the idempotencyKey was used for another event", ()),
     "unauthorized": ("no valid credential", ()),
-    "plan_limit": ("the plan free ends here", ()),
+    "plan_limit": ("the plan free has at most 20 destinations in an environment", ()),
     "forbidden": ("this key belongs to DEVELOPMENT", ()),
     "not_found": ("no such destination", ()),
     "request_timeout": ("the body did not arrive in time", ()),

@@ -62,7 +62,7 @@ def _referred(node: Any) -> Iterator[str]:
         if found:
             yield found[1]
         for key, inner in node.items():
-            if key != "mapping":  # of a discriminator, whose schemas are named beside it
+            if key != "mapping":  # a discriminator's: its schemas are also named beside it
                 yield from _referred(inner)
     elif isinstance(node, list | tuple):
         for inner in node:

@@ -25,8 +25,8 @@ from engine.ports import StoreAwayError
 from engine.replay.job import ReplayJob
 
 TOPICS: tuple[Topic, ...] = get_args(Topic)
-OF_KEYS = {"throughput"}  # as the endpoint with the same figures
-JOBS = 20  # replay jobs that are told, the newest
+OF_KEYS = {"throughput"}  # like the endpoint that has the same figures
+JOBS = 20  # the newest replay jobs: the stream tells their progress
 
 
 class StreamQuery(Query):

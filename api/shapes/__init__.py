@@ -31,7 +31,7 @@ from engine.model.words import ScopeName, Word
 
 JsonObject = Annotated[Fragment, DocumentedAs(dict[str, Any])]  # goes out as it came
 Item = TypeVar("Item")
-# What callers may leave out, answers hold.
+# Answers have every field, also those that callers can leave out.
 Looks = Annotated[dict[str, Any], DocumentedAs(shown_of(Branding, colors=shown_of(BrandColors)))]
 Abilities = Annotated[dict[str, bool], DocumentedAs(shown_of(CustomerMay))]
 ReturnUrl = Annotated[str | None, told(SettingsDraft.model_fields["return_url"].description)]

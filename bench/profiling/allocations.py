@@ -19,7 +19,7 @@ from bench.programs import ROOT
 from bench.results import Measurement
 from bench.service import Service
 
-_WAIT_S = 60.0  # to write what was recorded; beginning and ending are looked for twice a second
+_WAIT_S = 60.0  # for writing the record; the server looks twice a second whether to begin or end it
 _TAKES = frozenset(
     {
         memray.AllocatorType.PYMALLOC_MALLOC,
@@ -33,7 +33,7 @@ _TAKES = frozenset(
         memray.AllocatorType.MEMALIGN,
     }
 )
-LEAST_BLOCKS = 0.05  # an event: modules below are one
+LEAST_BLOCKS = 0.05  # an event: modules with fewer are shown as one
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Record:
         _wait(begun(self._path))
 
     def end(self, events: int) -> Allocated:
-        """Return the allocations of each of so many events since `begin`."""
+        """Return the allocations per event since `begin`, for this number of events."""
         wish(self._path).unlink()
         _wait(done(self._path))
         blocks, size = counted(self._path)
@@ -89,7 +89,7 @@ class Record:
 
 
 class Recorded(Service):
-    """A server whose memory is followed: `profile` says when from, and what of."""
+    """A server whose allocations are recorded: `profile` says from when on, and of what."""
 
     def __init__(self, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(settings=settings)

@@ -35,7 +35,7 @@ class Reading:
     """The processes of a database at an instant: CPU seconds and purpose of each, and the bytes of its
     log."""
 
-    used: dict[int, tuple[float, float]]  # all of it, and the kernel's part
+    used: dict[int, tuple[float, float]]  # CPU in all, and the kernel's part
     roles: dict[int, str]
     wal: int
 

@@ -69,7 +69,7 @@ class Profile:
         self._began = self._line(time.time())
 
     def end(self, events: int) -> Profiled:
-        """Return the cost of each of so many events since `begin`."""
+        """Return the cost per event since `begin`, for this number of events."""
         assert self._database is not None
         ended = self._line(time.time())
         database = spent(self._database, read(self._service.folder, self._service.database_pid()))

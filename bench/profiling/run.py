@@ -32,12 +32,12 @@ def measured(scenario: Scenario, sizes: Sizes) -> Measurement:
     margin = 1.96 * math.sqrt(TENTH * (1 - TENTH) / samples)
     return noted(
         found,
-        f"{samples:,.0f} samples: a part of {TENTH:.0%} is known to within {margin:.1%}; to take"
-        " them is some CPU of the server too",
+        f"{samples:,.0f} samples: a share of {TENTH:.0%} is exact to within {margin:.1%};"
+        " sampling takes some of the server's CPU",
     )
 
 
 def noted(measurement: Measurement, said: str) -> Measurement:
-    """Return a measurement with a note of that."""
+    """Return the measurement with a note added."""
     measurement.notes["profile"] = said
     return measurement

@@ -20,12 +20,12 @@ from collections import Counter
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
-# Each tick of a kernel of 250 Hz, which answers no finer; 250 to 333 samples in a second of CPU.
+# One tick of a kernel of 250 Hz, the finest that it offers: 250 to 333 samples in a second of CPU.
 INTERVAL_S = 0.003
-ELSEWHERE = "threads"  # the stack of what was not the main thread's
+ELSEWHERE = "threads"  # the stack of samples from other threads than the main one
 CALL = "!"  # begins the last element of a stack that has just called something outside of Python
-LONGEST_CALL = 60  # characters of an expression: more of it says no more
-# Of trio: what is outside of these is the same for all, and none of it is at work.
+LONGEST_CALL = 60  # characters of an expression: the rest says nothing more
+# Of trio: the frames outside of these are the same in every sample, and do no work.
 _LOOP = {("trio._core._run", "unrolled_run"), ("trio._core._run", "run")}
 
 Stack = tuple[
@@ -52,14 +52,14 @@ class Sampler:
         assert threading.current_thread() is threading.main_thread()
         gc.callbacks.append(self._collected)
         signal.signal(signal.SIGPROF, self._sample)
-        # A system call that was interrupted goes on by itself: nobody else shall notice.
+        # An interrupted system call continues by itself, so the sampled code does not notice the signal.
         signal.siginterrupt(signal.SIGPROF, False)
         signal.setitimer(signal.ITIMER_PROF, INTERVAL_S, INTERVAL_S)
 
     def stop(self) -> None:
         """End, and write the remaining samples."""
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, signal.SIG_IGN)  # one may be under way
+        signal.signal(signal.SIGPROF, signal.SIG_IGN)  # a signal can be under way
         gc.callbacks.remove(self._collected)
         self.flush()
         os.close(self._file)

@@ -13,7 +13,7 @@ from bench.checks import disorder
 from bench.latency import encoded, histogram, in_seconds, told
 from bench.receiver.behaviour import WELL, Answer, Behaviour
 
-# Mostly one stands behind the other, and one search finds both.
+# Usually `sentAt` directly follows `n`, and one search finds both.
 _BOTH = re.compile(rb'"n"\s*:\s*(\d+)(?:,"sentAt":([0-9.]+))?')
 _SENT = re.compile(rb'"sentAt"\s*:\s*([0-9.]+)')
 NO_LATENCY = -1e9  # of an arrival that does not say when it was sent
@@ -32,7 +32,7 @@ class Place:
         self.taken: list[float] = []  # when each place that is taken is free again
 
     def in_turn(self, answer: Answer, places: int, now: float) -> Answer:
-        """Return an answer as late as it is where so many are worked on at once."""
+        """Return an answer, delayed by the bound on requests that are worked on at once."""
         while self.taken and self.taken[0] <= now:
             heappop(self.taken)
         begins = now if len(self.taken) < places else heappop(self.taken)

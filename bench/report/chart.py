@@ -9,8 +9,8 @@ from bench.report.scale import Scale, scale
 
 WIDTH, HEIGHT = 560, 250
 LEFT, RIGHT, TOP, BOTTOM = 48, 28, 12, 38  # of the frame: room for labels
-COLOURS = 8  # of series, in style.css; more would not be told apart
-MARKED = 40  # points: a line of more has no dots, only values under the pointer
+COLOURS = 8  # of series, in style.css; more colours would be hard to tell apart
+MARKED = 40  # points: a longer line has no dots, only values under the pointer
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Chart:
     log_up: bool = False
     zero: bool = True
     ticks: Mapping[float, str] = field(default_factory=dict)
-    mark: tuple[float, str] | None = None  # a value across, and what is there
+    mark: tuple[float, str] | None = None  # a vertical line: its value and its label
 
     def __str__(self) -> str:
         return figure(self)

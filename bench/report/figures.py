@@ -10,7 +10,7 @@ from bench.report.numbers import unit_of
 from bench.results import Floor, Measurement, Run, Step
 
 OURS = "Angarium"
-TINY = "tiny"  # a trouble: what was measured is of sizes that measure nothing
+TINY = "tiny"  # a fault of a run: its sizes are too small to measure anything
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def floors(run: Run) -> Sequence[tuple[str, list[float]]]:
 
 def medians(measurements: Sequence[Measurement], what: str) -> dict[str, float]:
     """Return the medians of a table that measurements have (`split`, `modules`, `allocations`), the
-    largest first. What one of them has not is nothing there."""
+    largest first. A name that a table lacks counts as 0 there."""
     tables: list[dict[str, float]] = [
         table for each in measurements if (table := getattr(each, what))
     ]

@@ -22,7 +22,7 @@ from bench.report.parts import about, colours
 from bench.report.plots import plots, splits
 from bench.results import Document, Run
 
-MODULES = 24  # that are told one by one; all of them are in the file
+MODULES = 24  # rows that are shown one by one; the file has all
 _STYLE = Path(__file__).parent / "style.css"
 
 
@@ -94,7 +94,7 @@ def _run(run: Run, place: int) -> Markup:
     times = len(run.measurements)
     measured = "one measurement"
     if times != 1:
-        measured = f"{times} measurements; what is over time is that of the median one"
+        measured = f"{times} measurements; curves over time show the median one"
     wrong = [
         tag("p", _mark(word), f" {reason}", class_="trouble") for word, reason in troubles(run)
     ]

@@ -17,10 +17,10 @@ from bench.results import Latency, Measurement, Run, Sample, Step
 _NINES = {1.0: "", 2.0: "50 %", 10.0: "90 %", 100.0: "99 %", 1e3: "99.9 %", 1e4: "99.99 %",
           1e5: "99.999 %"}  # fmt: skip
 _PER_DECADE = 8  # points of a percentile line
-# Values that lie further apart are shown by magnitude: by length the lower ones would be one.
+# Values that differ by a larger factor get a logarithmic axis, so that the small ones can be told apart.
 _WIDE = 20.0
-_SMOOTH_S = 1.0  # rates are over so long: a batch that comes at once is no peak
-_KNEE = "kneePerSecond"  # the rate from which on more is not served: `bench/saturation.py`
+_SMOOTH_S = 1.0  # the least time that a rate is over, so that one batch is no peak
+_KNEE = "kneePerSecond"  # the highest rate that the server keeps up with: `bench/saturation.py`
 _OFFERED = "offeredPerSecond"  # of a step: what its rate is
 _FIRST = "delivery"  # the latency that is shown where there is no room for all
 

@@ -23,8 +23,8 @@ from bench.report.numbers import number, spread, with_unit
 from bench.report.parts import about
 from bench.results import Document, Run
 
-MODULES = 12  # that are told; all of them are in the file
-WIDE = 120  # columns: a terminal that has room for what a part is
+MODULES = 12  # rows that are shown; the file has all
+WIDE = 120  # columns that a terminal needs to show what a part is
 
 
 def show_document(document: Document, console: Console | None = None) -> None:
@@ -40,7 +40,7 @@ def show(run: Run, console: Console | None = None) -> None:
     console.print(_title(run))
     wrong = troubles(run)
     for word, reason in wrong:
-        if word == TINY:  # ahead of what somebody might take for figures
+        if word == TINY:  # before the figures, which could mislead otherwise
             console.print(Text(f"  {word}: {reason}", "yellow"))
     found = rows(run)
     if found:

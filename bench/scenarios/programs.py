@@ -122,7 +122,7 @@ PROGRAMS: dict[str, Scenario] = {
         ),
         program(
             "overload",
-            "twice as much as the knee, open loop: what arrives, and how late the accepted are answered",
+            "twice the rate of the knee, open loop: goodput, and how late accepted requests are answered",
             overload,
             _CLIMB | {"times": 2.0, "overload_connections": 1_024},
             _CLIMB_TINY | {"times": 2.0, "overload_connections": 16},

@@ -76,7 +76,7 @@ class ReplayDraft(Document):
     mode: Annotated[Word[ReplayMode], NullIs("AGAIN")] = Field(
         word(ReplayMode.AGAIN),
         description="AGAIN: settled deliveries once more. MISSING: events for which the destination has "
-        "no delivery, by its rules of now. It takes `destinationId`, no `statuses` and no `deliveryIds`.",
+        "no delivery, by its current rules. It takes `destinationId`, not `statuses` or `deliveryIds`.",
     )
     rate_per_second: float | None = Field(
         None, ge=MIN_RATE_PER_SECOND, le=MAX_RATE_PER_SECOND,

@@ -31,7 +31,7 @@ STATS = {"requests": 10_000, "busy": 0.3, "first": 100.0, "last": 101.0}
         (OPEN | {"lateP99Ms": 3.0, "ackP99Ms": 50.0}, STATS, ""),
         (OPEN | {"ackP99Ms": 0.4}, STATS, ""),  # late by less than matters
         (CLOSED, STATS | {"busy": 0.85}, "receiver was busy for 85%"),
-        (CLOSED, STATS | {"last": 100.2}, "what arrived is 100% of the receiver's limit"),
+        (CLOSED, STATS | {"last": 100.2}, "requests arrived at 100% of the receiver's limit"),
         (CLOSED | {"requests": 900, "busy": 1.0}, STATS | {"requests": 900, "busy": 1.0}, ""),
     ],
 )

@@ -178,7 +178,7 @@ def test_triage_retries_ten_and_then_the_rest(window: Window, town: Town) -> Non
 def test_a_replay_is_counted_started_and_followed_to_its_end(window: Window, town: Town) -> None:
     page = window.open("/replays?new=1")
     page.get_by_role("dialog").get_by_label("Destination").select_option(label="Warehouse")
-    page.get_by_label("Those that were").select_option("DELIVERED")
+    page.get_by_label("With the status").select_option("DELIVERED")
     page.get_by_role("button", name="Count first").click()
     expect(page.get_by_role("status").filter(has_text="would be sent again")).to_be_visible()
     page.get_by_role("button", name=re.compile("^Start ")).click()
@@ -266,7 +266,7 @@ def test_a_signature_is_checked_without_any_request(window: Window) -> None:
     page.get_by_label("Signing secret").fill("whsec_aGVsbG8=")
     page.get_by_role("button", name="Check").click()
     page.get_by_text("The signature does not match.").wait_for()
-    page.get_by_text("It was shown once: when it was made.").wait_for()
+    page.get_by_text("It was shown once, when it was made.").wait_for()
     page.get_by_label("Headers, as they were received").fill("host: example.com")
     page.get_by_role("button", name="Check").click()
     page.get_by_text("missing: webhook-id, webhook-timestamp, webhook-signature").wait_for()

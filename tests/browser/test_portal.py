@@ -253,7 +253,7 @@ def test_a_dead_letter_is_retried_and_its_endpoint_recovered(browser: Window, ya
         until(lambda: len(yard.receiver.arrivals("/broken")) > before, "it is sent again")
         page.goto(f"{yard.url}/portal/{yard.workspace}/endpoints/{yard.ids['Orders']}")
         page.get_by_role("button", name="Recover since…").click()
-        page.get_by_label("Those that were").select_option("DELIVERED")
+        page.get_by_label("With the status").select_option("DELIVERED")
         page.get_by_role("button", name="Count first").click()
         page.get_by_text(re.compile("deliver(y|ies) would be sent again")).wait_for()
         assert violations(window) == []

@@ -318,7 +318,7 @@ async def test_keys_of_a_setting_are_rotated_by_hand(bridge: Bridge, tmp_path: P
         await bridge.pool.execute("UPDATE master_keys SET needed_until = now() - '1 s'::interval")
         code, out = await there.command("drop", key_id(old).hex(), **setting(new, old))
         assert code == 0
-        assert "take it out of ANGARIUM_MASTER_KEY" in out
+        assert "remove it from ANGARIUM_MASTER_KEY" in out
 
 
 def test_every_place_that_seals_is_known_to_the_rotation() -> None:

@@ -9,7 +9,7 @@ import { ended, login } from "./session.js";
 function reason(error) {
   if (error.code === "unreachable") return t("The server does not answer. Is it running?");
   if (error.status === 401) return t("This key is not known, has expired, or was revoked.");
-  if (error.status === 403) return t("This key can not open the console: it needs the scope read or manage.");
+  if (error.status === 403) return t("This key cannot open the console: it needs the scope read or manage.");
   return error.message;
 }
 

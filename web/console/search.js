@@ -30,7 +30,7 @@ function Found({ text, close }) {
   if (found.error && !found.data) return h(Failure, { error: found.error, retry: found.reload });
   const items = (found.data?.items ?? []).filter((/** @type {any} */ each) => each.kind in PLACES);
   if (text && found.data && !items.length)
-    return html`<p class="quiet" role="status">${t("Nothing is called so here.")}</p>`;
+    return html`<p class="quiet" role="status">${t("Nothing with this name or id was found.")}</p>`;
   return html`<ul class="rules">${items.map(
     (/** @type {any} */ each) => html`<li key=${each.kind + each.id}>
     <a class="row spread opener" href=${at(PLACES[each.kind](each.id))} onClick=${close}><span class="cut">${each.label}</span><span class="quiet">${words(each.kind)}</span></a></li>`,

@@ -56,7 +56,7 @@ function Ending() {
     setBusy(false);
   };
   return html`<div class="notice session tone-warn" role="alert"><span><strong>${ended ? t("The session has ended.") : t("The session ends within a minute.")}</strong>
-      ${ended && html` ${t("What you wrote is kept; nothing can be changed until it goes on.")}`} ${refused && t("Sign in again where you came from.")}</span>
+      ${ended && html` ${t("Your input is kept. You can save it when the session continues.")}`} ${refused && t("Sign in again where you came from.")}</span>
     <span class="row">${host && html`<button type="button" class="button primary" disabled=${busy} onClick=${go}>${t("Continue")}</button>`}
       ${back && (refused || !host) && html`<a class="button" href=${back} target=${host ? "_top" : null}>${t("Back to where you came from")}</a>`}</span></div>`;
 }

@@ -2,7 +2,7 @@
 
 import { signal } from "../vendor/preact.js";
 
-/** How often a session that had ended went on: then what a page shows is loaded again, and its stream opened. */
+/** The number of times that an ended session was continued: each time the page loads its data and opens its stream again. */
 export const renewals = signal(0);
 
 /** An answer that refuses, or no answer (status 0). */

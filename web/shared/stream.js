@@ -1,4 +1,4 @@
-/** The live stream, by fetch: it needs the Bearer token, and a page of another site can not open it. */
+/** The live stream, by fetch: it needs the Bearer token, and a page of another site cannot open it. */
 import { computed, signal, useEffect, useRef } from "../vendor/preact.js";
 import { ApiError, queryOf, renewals } from "./api.js";
 

@@ -21,7 +21,7 @@ class DemoTally:
     failures: int = 0  # attempts that the receiver failed on purpose
     duplicates: int = 0
     unknown: int = 0
-    order: list[int] = field(default_factory=list)  # numbers, in the order of their first success
+    order: list[int] = field(default_factory=list)  # events' numbers, by first success
     latencies_s: list[float] = field(default_factory=list)
     _sent: dict[int, float | None] = field(default_factory=dict)
     _arrived: set[int] = field(default_factory=set)

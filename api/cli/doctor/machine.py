@@ -32,9 +32,9 @@ from storage.files.blobs import FileStoreError, open_blobs, try_store
 DESCRIPTORS_FEW = 4_096  # 45 % for clients and as much for receivers: 1,800 connections each
 DESCRIPTORS_GOOD = 65_536
 DISK_FEW = 2 * 1024**3  # embedded: 1 GB of write-ahead log and the data of a few million events
-BUILT_AT = 1_790_000_000  # September 2026: no clock that is right shows less
+BUILT_AT = 1_790_000_000  # September 2026: a correct clock shows a later time
 LIVEZ_S = 2.0
-BACKUP_OLD_DAYS = 7  # who has a backup job has it run daily: so it has failed for a week
+BACKUP_OLD_DAYS = 7  # backup jobs commonly run daily: such a job has failed for a week
 
 # Variables of the name that neither the settings nor the commands over HTTP read.
 OTHER_VARIABLES = frozenset(
@@ -101,7 +101,7 @@ def _taken(settings: Settings, error: OSError) -> Finding:
 
 def _is_angarium(url: str) -> bool:
     try:
-        with httpx.Client(timeout=LIVEZ_S, trust_env=False, verify=False) as client:  # noqa: S501 - asks who it is, sends nothing
+        with httpx.Client(timeout=LIVEZ_S, trust_env=False, verify=False) as client:  # noqa: S501 - asks which program listens, sends no secret
             answer = client.get(url + "/livez")
     except httpx.HTTPError:
         return False

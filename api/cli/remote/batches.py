@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from angarium import Client
 
 MOST_EVENTS = 1_000  # as the API has it
-MOST_BYTES = 4 * 1024 * 1024  # of 5 MiB: keys and brackets are added
-KEY_BYTES = 64  # an idempotency key that is added takes less
+MOST_BYTES = 4 * 1024 * 1024  # of the API's 5 MiB, since keys and brackets are added
+KEY_BYTES = 64  # more than an added idempotency key takes
 MOST_NAMED = 100  # rejected lines that are named one by one
 
 
@@ -70,7 +70,7 @@ def _objects(lines: Iterable[bytes], tally: BatchTally) -> Iterator[Line]:
             continue
         try:
             if not isinstance(json.loads(line.raw), dict):
-                raise ValueError("it is no JSON object")  # noqa: TRY004, TRY301 - one way out
+                raise ValueError("the line is no JSON object")  # noqa: TRY004, TRY301 - one way out
         except ValueError as error:
             tally.reject(line, f"not JSON: {error}")
         else:
@@ -99,7 +99,7 @@ def _send(client: "Client", chunk: list[Line], tally: BatchTally) -> None:
     try:
         answer = client.events.send_batch([line.raw for line in chunk])
     except InvalidRequestError as error:
-        # no event of it is valid, or it cannot be read as a whole
+        # no event of the batch is valid, or the batch cannot be read as a whole
         for line in chunk:
             told = f"events[{line.number - chunk[0].number}]"
             own = [d.message for d in error.details if d.path.startswith(told)]

@@ -38,7 +38,7 @@ add_plain(command, PLAIN)
 def tail(session: Session, destination_id: str | None, lines: int, interval: float) -> None:
     """Show the last deliveries, then each new one and each change, until Ctrl-C.
 
-    A server that is away is waited for. With --output json or jsonl: a line a change.
+    If the server is away, the command waits for it. With --output json or jsonl: a line a change.
     """
     from api.cli.remote.tail import follow
 

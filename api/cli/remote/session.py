@@ -36,7 +36,7 @@ SUGGESTED = 3
 def with_ids(client: Callable[[], "Client"], options: Mapping[str, Any]) -> dict[str, Any]:
     """Return a command's options with an id for each name of a destination or rule.
 
-    Raises NotFoundTrouble for a name that nothing has, Trouble for one that several have.
+    Raises NotFoundTrouble for an unknown name, and Trouble for a name that several things have.
     """
     found = dict(options)
     for names, kind in ((DESTINATIONS, "destination"), (RULES, "rule")):
@@ -124,7 +124,7 @@ class Session:
             return
         if not sys.stdin.isatty():
             raise SettingsTrouble(
-                "this needs a confirmation, and there is no terminal to ask on: give --yes"
+                "the command needs a confirmation, and there is no terminal to ask on: give --yes"
             )
         click.confirm(question, abort=True, err=True)
 

@@ -29,7 +29,7 @@ def follow(
 ) -> Iterator["DeliveryItem"]:
     """Yield the last deliveries, then each new one and each change, for ever.
 
-    Raises AngariumError at the first look only; later a server that is away is waited for.
+    Raises AngariumError at the first look only. If the server is away later, the command waits for it.
     """
     from angarium import ConnectionFailedError, RateLimitedError, ServerError
 

@@ -18,7 +18,7 @@ class Replay(ToolChange):
     )
     since: str | None = Field(None, description="Made at or after this instant, ISO 8601.")
     until: str | None = Field(None, description="Made before this instant, ISO 8601.")
-    rate_per_second: float | None = Field(None, gt=0, description="At most so many a second.")
+    rate_per_second: float | None = Field(None, gt=0, description="The most deliveries a second.")
 
 
 class FollowReplay(ToolArguments):

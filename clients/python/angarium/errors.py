@@ -89,7 +89,7 @@ class AuthenticationError(ApiError):
 
 
 class PlanLimitError(ApiError):
-    """402: the workspace's plan ends here."""
+    """402: a limit of the workspace's plan is reached."""
 
 
 class PermissionDeniedError(ApiError):

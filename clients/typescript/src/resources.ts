@@ -139,7 +139,7 @@ export class EventsResource extends Resource {
   }
 }
 
-/** What is uploaded, or came with events, and is delivered by signed URLs. */
+/** Files that were uploaded or came with events. Receivers get them by signed URLs. */
 export class FilesResource extends Resource {
   /**
    * List files: one page. Uploaded files, and files that came with events. An embed session sees

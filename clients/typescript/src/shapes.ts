@@ -26,10 +26,10 @@ export interface Analytics {
   destinationId: string;
 }
 
-/** How long each point is. */
+/** The time that each point covers. */
 export type AnalyticsGranularity = "minute" | "hour" | "day";
 
-/** How far back. */
+/** The period before now. */
 export type AnalyticsPeriod = "1h" | "6h" | "24h" | "7d" | "30d";
 
 /** The counters from `at` until the next point. */
@@ -578,7 +578,7 @@ export interface DeliveryItem {
   deliveredAt: string | null;
 }
 
-/** What is delivered. */
+/** The kind of content that is delivered. */
 export type DeliveryKind = "EVENT" | "FILE";
 
 /** The lane of a delivery. */
@@ -637,7 +637,7 @@ export interface DeliveryPage {
   searchedTo?: string;
 }
 
-/** Where a delivery is in its life. */
+/** The state of a delivery. */
 export type DeliveryStatus = "PENDING" | "DELIVERING" | "DELIVERED" | "FAILED" | "RETRYING" | "DRY_RUN";
 
 /** One reason why a delivery is not sent. */
@@ -791,7 +791,7 @@ export interface DestinationPatch {
   config?: Record<string, unknown> | null;
 }
 
-/** Where a destination is in its life. */
+/** The state of a destination. */
 export type DestinationStatus = "ACTIVE" | "DISABLED" | "ARCHIVED";
 
 /** A destination, its health, and its last 24 hours. */
@@ -985,7 +985,7 @@ export interface DlqSelection {
   dryRun?: boolean;
 }
 
-/** What became of a dead delivery. */
+/** The state of a dead delivery. */
 export type DlqStatus = "IN_DLQ" | "RETRIED_FROM_DLQ" | "DISCARDED";
 
 /** The data with which a portal draws itself for a session. */
@@ -1031,7 +1031,7 @@ export interface EmbedSession {
   url: string;
 }
 
-/** The body of an action: empty. No body is the same. */
+/** The body of an action: an empty object. It can be left out. */
 export interface Empty {
 }
 
@@ -1059,7 +1059,7 @@ export interface EnvironmentAnalytics {
 /** Why an attempt failed. */
 export type ErrorCategory = "TIMEOUT" | "DNS" | "CONNECTION" | "TLS" | "BLOCKED_ADDRESS" | "PROTOCOL" | "REDIRECT" | "HTTP_4XX" | "HTTP_5XX" | "RATE_LIMITED" | "TRANSFORM" | "DESTINATION_GONE" | "INTERNAL" | "AUTHENTICATION";
 
-/** What kind of refusal it is. */
+/** The kind of refusal. */
 export type ErrorCode = "invalid_request" | "schema_violation" | "idempotency_mismatch" | "loop_detected" | "unauthorized" | "plan_limit" | "forbidden" | "not_found" | "method_not_allowed" | "request_timeout" | "conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "rate_limited" | "internal" | "overloaded";
 
 /** One offending place. */
@@ -1498,7 +1498,7 @@ export interface OrderDraft {
   dryRun?: boolean;
 }
 
-/** What first-in first-out holds for. */
+/** The scope of first-in first-out order. */
 export type Ordering = "NONE" | "KEY" | "STRICT";
 
 /** Why there is a delivery. */
@@ -1602,7 +1602,7 @@ export interface PreviewRule {
   reason: "MATCHES" | "OTHER_TYPE" | "RULE_DISABLED" | "DESTINATION_ARCHIVED" | "OTHER_CUSTOMER" | "FILTER_FALSE" | "FILTER_FAILED";
 }
 
-/** What goes first, between lanes. */
+/** The priority between lanes. */
 export type Priority = "STANDARD" | "HIGH" | "CRITICAL";
 
 /** What waits. */
@@ -1683,7 +1683,7 @@ export interface ReplayDraft {
   dryRun?: boolean | null;
   /**
    * AGAIN: settled deliveries once more. MISSING: events for which the destination has no delivery,
-   * by its rules of now. It takes `destinationId`, no `statuses` and no `deliveryIds`.
+   * by its current rules. It takes `destinationId`, not `statuses` or `deliveryIds`.
    */
   mode?: "AGAIN" | "MISSING" | null;
   /** At most so many a second are enqueued. Null: as quickly as the receivers take them. */
@@ -1824,7 +1824,7 @@ export interface ReplayShare {
   skipped: number;
 }
 
-/** Where a job is in its life. */
+/** The state of a job. */
 export type ReplayStatus = "PENDING" | "RUNNING" | "PAUSED" | "COMPLETED" | "FAILED" | "CANCELLED";
 
 /** A delivery that was taken out of the dead-letter queue. */
@@ -1938,7 +1938,7 @@ export interface SchemaDraft {
   example?: unknown;
 }
 
-/** Where a version is in its life. */
+/** The state of a version. */
 export type SchemaStatus = "DRAFT" | "ACTIVE" | "DEPRECATED";
 
 /** One version of an event type's schema. */

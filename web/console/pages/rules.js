@@ -51,7 +51,7 @@ export function Page() {
     : h(
         Empty,
         { title: t("A rule says which events a destination gets.") },
-        html`<p class="quiet">${t("Without one, events are kept and reach nobody.")}</p>`,
+        html`<p class="quiet">${t("Without a rule, events are kept but not delivered.")}</p>`,
       );
   return html`${h(Head, { title: t("Routing rules") }, writes.value && html`<button type="button" class="button primary" data-key="n" onClick=${() => setQuery({ new: "1" })}>${t("New rule")}</button>`)}
     ${h(Filters, { filters: filters() })}

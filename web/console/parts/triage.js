@@ -66,7 +66,7 @@ export function Triage({ group, verb, done }) {
     }
     ${
       count === 0
-        ? html`<p>${t("None of this cause is left.")}</p>`
+        ? html`<p>${t("No dead letter with this cause is left.")}</p>`
         : html`<div class="row wrap end">
       ${count > FEW && h(Button, { act: few, kind: "primary" }, t("Retry {n}, and watch", { n: FEW }))}
       ${h(Field, { label: t("A second"), value: rate, change: setRate, kind: "number", min: 0 })}

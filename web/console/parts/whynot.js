@@ -61,7 +61,7 @@ export function Verdicts({ found }) {
   return html`${refusal && html`<p class="inside">${t("Such an event would be refused now:")} <strong>${refusal.message}</strong></p>`}
     ${rules.length === 0 && h(Empty, { title: t("No rule is for this event type.") }, html`<a class="button" href=${at("/rules?new=1")}>${t("New rule")}</a>`)}
     <ul class="rules">${rules.map((/** @type {any} */ rule, /** @type {number} */ index) => h(Verdict, { key: rule.ruleId ?? index, rule }))}</ul>
-    <p class="inside quiet">${t("By the rules of now.")}
+    <p class="inside quiet">${t("By the current rules.")}
       ${" "}${otherRules > 0 && tn("{n} rule is for other event types.", "{n} rules are for other event types.", otherRules)}
       ${" "}${omittedRules > 0 && tn("{n} more is not shown.", "{n} more are not shown.", omittedRules)}</p>`;
 }

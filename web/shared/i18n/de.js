@@ -6,7 +6,7 @@ export default {
     "Eine Zustellung kommt hierher, wenn ihr Zeitplan zu Ende ist oder ihr Empfänger verschwunden ist.",
   "A destination is where events are delivered to.": "Ein Ziel ist, wohin Ereignisse zugestellt werden.",
   "A limit of the plan is reached.": "Eine Grenze des Tarifs ist erreicht.",
-  "A link leads there when a session has ended.": "Nach dem Ende einer Sitzung führt ein Link dorthin.",
+  "When a session has ended, a link leads to this address.": "Nach dem Ende einer Sitzung führt ein Link zu dieser Adresse.",
   "A new host needs every masked header anew.": "Ein neuer Host braucht jede verdeckte Kopfzeile neu.",
   "A proxy may drop them. Paste all of the request's headers.":
     "Ein Proxy kann sie entfernen. Fügen Sie alle Kopfzeilen der Anfrage ein.",
@@ -72,7 +72,7 @@ export default {
   "Buttons": "Knöpfe",
   "By cause": "Nach Ursache",
   "By destination": "Nach Ziel",
-  "By the rules of now.": "Nach den Regeln von jetzt.",
+  "By the current rules.": "Nach den jetzigen Regeln.",
   "CANCELLED": "Abgebrochen",
   "CEL over event, such as event.payload.total > 1000. Empty: every event of these types.":
     "CEL über event, etwa event.payload.total > 1000. Leer: jedes Ereignis dieser Typen.",
@@ -304,7 +304,7 @@ export default {
   "Menu": "Menü",
   "Metadata": "Metadaten",
   "More filters": "Mehr Filter",
-  "Name or id": "Name oder Id",
+  "Name or id": "Name oder Kennung",
   "No destination has this name.": "Kein Ziel heißt so.",
   "No success is known.": "Kein Erfolg ist bekannt.",
   "NONE": "Keine",
@@ -327,7 +327,7 @@ export default {
   "No change matches.": "Keine Änderung passt.",
   "No customer is known yet.": "Noch ist kein Kunde bekannt.",
   "No customer matches.": "Kein Kunde passt.",
-  "No dead letter matches.": "Keine unzustellbare passt.",
+  "No dead letter matches.": "Keine unzustellbare Zustellung passt.",
   "No dead letters.": "Nichts ist unzustellbar.",
   "No delivery matches.": "Keine Zustellung passt.",
   "No destination matches.": "Kein Ziel passt.",
@@ -346,11 +346,11 @@ export default {
   "No version counts now: every payload is accepted.": "Jetzt gilt keine Version: Jeder Inhalt wird angenommen.",
   "None": "Keine",
   "None is tied to this customer.": "Keines gehört diesem Kunden.",
-  "None of this cause is left.": "Von dieser Ursache ist keine mehr da.",
+  "No dead letter with this cause is left.": "Mit dieser Ursache ist keine unzustellbare Zustellung mehr da.",
   "Not here, or past retention.": "Nicht vorhanden, oder die Aufbewahrungsfrist ist vorbei.",
   "Nothing here yet.": "Noch nichts vorhanden.",
   "Nothing holds it: it is in flight, or goes next.": "Nichts hält sie auf: Sie ist unterwegs oder kommt als nächste.",
-  "Nothing is called so here.": "Hier heißt nichts so.",
+  "Nothing with this name or id was found.": "Nichts mit diesem Namen oder dieser Kennung gefunden.",
   "Nothing is delivered yet. Four commands to a first delivery:":
     "Noch wurde nichts zugestellt. Vier Befehle bis zur ersten Zustellung:",
   "Nothing known yet": "Noch nichts bekannt",
@@ -372,8 +372,8 @@ export default {
     "Eine je Zeile, etwa X-Tenant: 42. Ein Wert *** bleibt, wie er ist.",
   "One by one": "Einzeln",
   "One origin a line, such as https://app.example.com": "Eine Herkunft je Zeile, etwa https://app.example.com",
-  "Only then one request is made, for the body that was sent.":
-    "Nur dann geht eine Anfrage hinaus, nach dem gesendeten Rumpf.",
+  "With an id, the page makes one request: for the body that was sent.":
+    "Mit einer Kennung stellt die Seite eine Anfrage: nach dem gesendeten Rumpf.",
   "Open it": "Öffnen",
   "Open the portal": "Portal öffnen",
   "Open the row": "Die Zeile öffnen",
@@ -426,8 +426,8 @@ export default {
   "Reached": "Erreichte",
   "Read only": "Nur Lesen",
   "Received": "Empfangen",
-  "Receivers refuse more than 300 s, so that nobody sends it again. Check the clock.":
-    "Empfänger lehnen mehr als 300 s ab, damit niemand sie noch einmal sendet. Prüfen Sie die Uhr.",
+  "Receivers refuse signatures whose time is more than 300 s away, as protection against replays. Check the clock.":
+    "Empfänger lehnen Signaturen ab, deren Zeit mehr als 300 s entfernt ist, zum Schutz vor wiederholten Anfragen. Prüfen Sie die Uhr.",
   "Recover since…": "Nachholen seit…",
   "Replay": "Wiederholen",
   "Replay of": "Wiederholung von",
@@ -485,8 +485,8 @@ export default {
   "AUTHENTICATION": "Anmeldung",
   "Past deliveries again": "Frühere Zustellungen noch einmal",
   "Events that the destination has no delivery of": "Ereignisse, von denen das Ziel keine Zustellung hat",
-  "By its rules of now: for a new destination, or after a rule was mended.":
-    "Nach seinen jetzigen Regeln: für ein neues Ziel, oder nachdem eine Regel berichtigt wurde.",
+  "By its current rules: for a new destination, or after you corrected a rule.":
+    "Nach seinen jetzigen Regeln: für ein neues Ziel, oder nachdem Sie eine Regel berichtigt haben.",
   "The secret is shown once: when the destination is made, and after a rotation. Without it, rotate it.":
     "Das Geheimnis ist nur einmal zu sehen: beim Anlegen und nach einem Wechsel. Fehlt es, wechseln Sie es.",
   "what is missing": "was fehlt",
@@ -504,7 +504,7 @@ export default {
   "{n} deliveries would never be sent.": "{n} Zustellungen würden nie gesendet.",
   "Method": "Methode",
   "Switch off after, seconds": "Abschalten nach, Sekunden",
-  "Of failing without a success. Empty: never.": "Scheiterns ohne Erfolg. Leer: nie.",
+  "Counted from the first failure without a success. Empty: never.": "Gezählt ab dem ersten Fehlschlag ohne Erfolg. Leer: nie.",
   "User and password": "Benutzer und Passwort",
   "User": "Benutzer",
   "Password": "Passwort",
@@ -552,14 +552,14 @@ export default {
   "Sign out": "Abmelden",
   "Signature checker": "Signaturprüfer",
   "Signing": "Signatur",
-  "Signing in…": "Meldet an …",
+  "Signing in…": "Anmeldung läuft …",
   "Signing secret": "Signaturgeheimnis",
   "The body is not the one that was sent: byte {n} differs first.":
     "Der Rumpf ist nicht der gesendete: Byte {n} ist das erste andere.",
   "Something on the way changed it. Use the bytes of the request as they came.":
     "Etwas unterwegs hat ihn geändert. Nehmen Sie die Bytes der Anfrage, wie sie kamen.",
-  "The one that the receiver checks with. It was shown once: when it was made.":
-    "Das, womit der Empfänger prüft. Es wurde einmal gezeigt: als es entstand.",
+  "The secret with which the receiver checks. It was shown once, when it was made.":
+    "Das Geheimnis, mit dem der Empfänger prüft. Es wurde einmal gezeigt, als es angelegt wurde.",
   "Since": "Seit",
   "Since version {n}": "Seit Version {n}",
   "Single keys act": "Einzelne Tasten wirken",
@@ -602,8 +602,8 @@ export default {
   "The first event with a customerExternalId opens a customer's account.":
     "Das erste Ereignis mit einer customerExternalId eröffnet das Konto eines Kunden.",
   "The former secret works for 24 more hours.": "Der frühere gilt noch 24 Stunden.",
-  "The header webhook-id is another one than the body's: {id}":
-    "Die Kopfzeile webhook-id ist eine andere als die des Rumpfes: {id}",
+  "The header webhook-id differs from the body's id: {id}":
+    "Die Kopfzeile webhook-id weicht von der Kennung im Rumpf ab: {id}",
   "The last minute": "Die letzte Minute",
   "The last two minutes": "Die letzten zwei Minuten",
   "The page goes on by itself.": "Die Seite macht von selbst weiter.",
@@ -611,8 +611,8 @@ export default {
   "The replay has begun.": "Die Wiederholung hat begonnen.",
   "The rule is back, with a new id.": "Die Regel ist wieder da, mit neuer Kennung.",
   "The rule is deleted.": "Die Regel ist gelöscht.",
-  "The secret is another destination's or too old, or the body was changed. With a delivery's id the checker compares the body that was sent.":
-    "Das Geheimnis gehört einem anderen Ziel oder ist zu alt, oder der Rumpf wurde geändert. Mit der Kennung einer Zustellung vergleicht der Prüfer den gesendeten Rumpf.",
+  "The secret belongs to another destination or is too old, or the body was changed. Give the delivery's id: then the checker compares the body with the one that was sent.":
+    "Das Geheimnis gehört einem anderen Ziel oder ist zu alt, oder der Rumpf wurde geändert. Geben Sie die Kennung der Zustellung an: Dann vergleicht der Prüfer den Rumpf mit dem gesendeten.",
   "The secret is new; the former one signs for 24 hours as well.":
     "Das Geheimnis ist neu; das alte signiert noch 24 Stunden mit.",
   "The secret was not decoded.": "Das Geheimnis wurde nicht dekodiert.",
@@ -637,7 +637,7 @@ export default {
   "This is an Ed25519 signature.": "Das ist eine Ed25519-Signatur.",
   "This is no secret.": "Das ist kein Geheimnis.",
   "This is not JSON yet.": "Das ist noch kein JSON.",
-  "This key can not open the console: it needs the scope read or manage.":
+  "This key cannot open the console: it needs the scope read or manage.":
     "Dieser Schlüssel kann die Konsole nicht öffnen: Er braucht das Recht read oder manage.",
   "This key is not known, has expired, or was revoked.": "Dieser Schlüssel ist unbekannt, abgelaufen oder widerrufen.",
   "This login link was used before, or is older than 10 minutes. Print another:":
@@ -649,7 +649,7 @@ export default {
   "This server has no portal: set ANGARIUM_PORTAL_URL.":
     "Dieser Server hat kein Portal: Setzen Sie ANGARIUM_PORTAL_URL.",
   "This session belongs to another workspace.": "Diese Sitzung gehört zu einem anderen Arbeitsbereich.",
-  "Those that were": "Die waren",
+  "With the status": "Mit dem Status",
   "Time": "Zeit",
   "Timeline": "Verlauf",
   "Timeout, ms": "Zeitgrenze, ms",
@@ -681,7 +681,7 @@ export default {
   "Version {n} counts now.": "Version {n} gilt jetzt.",
   "Version {n} is live.": "Version {n} läuft.",
   "Versions": "Versionen",
-  "Views of the dead letters": "Ansichten der unzustellbaren",
+  "Views of the dead letters": "Ansichten der unzustellbaren Zustellungen",
   "Views of the destination": "Ansichten des Ziels",
   "Views of the endpoint": "Ansichten des Ziels",
   "Waiting": "Wartend",
@@ -693,15 +693,15 @@ export default {
   "What holds it": "Was sie aufhält",
   "What waits is discarded, and its routing rules are deleted. Its deliveries stay readable. It cannot be undone.":
     "Was wartet, wird verworfen, und seine Regeln werden gelöscht. Seine Zustellungen bleiben lesbar. Es lässt sich nicht rückgängig machen.",
-  "What you wrote is kept; nothing can be changed until it goes on.":
-    "Was Sie schrieben, bleibt; ändern lässt sich erst wieder etwas, wenn sie weitergeht.",
+  "Your input is kept. You can save it when the session continues.":
+    "Ihre Eingaben bleiben erhalten. Sie können sie speichern, sobald die Sitzung weitergeht.",
   "Which rules took this event, which did not, and what their filters read.":
     "Welche Regeln dieses Ereignis nahmen, welche nicht, und was ihre Filter lasen.",
   "Who": "Wer",
   "Whoever uses it is refused from now on. It cannot be undone.":
     "Wer ihn benutzt, wird ab jetzt abgelehnt. Es lässt sich nicht rückgängig machen.",
   "Why not?": "Warum nicht?",
-  "Without one, events are kept and reach nobody.": "Ohne sie werden Ereignisse aufbewahrt und erreichen niemanden.",
+  "Without a rule, events are kept but not delivered.": "Ohne Regel werden Ereignisse aufbewahrt, aber nicht zugestellt.",
   "Workspace": "Arbeitsbereich",
   "Write transform scripts": "Skripte schreiben",
   "Your key does not allow this.": "Ihr Schlüssel erlaubt das nicht.",
@@ -760,10 +760,10 @@ export default {
   "{n} circuit is open": "{n} Schutzschalter ist offen",
   "{n} circuits are open": "{n} Schutzschalter sind offen",
   "{n} dead letter": "{n} unzustellbare",
-  "{n} dead letter is discarded for good.": "{n} unzustellbare wird endgültig verworfen.",
+  "{n} dead letter is discarded for good.": "{n} unzustellbare Zustellung wird endgültig verworfen.",
   "{n} dead letter waits for a decision": "{n} unzustellbare Zustellung wartet auf eine Entscheidung",
   "{n} dead letters": "{n} unzustellbare",
-  "{n} dead letters are discarded for good.": "{n} unzustellbare werden endgültig verworfen.",
+  "{n} dead letters are discarded for good.": "{n} unzustellbare Zustellungen werden endgültig verworfen.",
   "{n} dead letters wait for a decision": "{n} unzustellbare Zustellungen warten auf eine Entscheidung",
   "{n} delivered": "{n} zugestellt",
   "{n} deliveries are being retried": "{n} Zustellungen werden wiederholt",
@@ -816,5 +816,5 @@ export default {
   "All places of the destination are in use.": "Alle Plätze des Ziels sind belegt.",
   "Who changed it?": "Wer hat es geändert?",
   "As of {time}": "Stand {time}",
-  "Its dead letters": "Seine unzustellbaren",
+  "Its dead letters": "Seine unzustellbaren Zustellungen",
 };

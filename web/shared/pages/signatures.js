@@ -28,7 +28,7 @@ function told({ kind, detail }) {
     case "stale":
       return [
         t("The signature is valid, but its time is {n} s away.", { n: detail }),
-        t("Receivers refuse more than 300 s, so that nobody sends it again. Check the clock."),
+        t("Receivers refuse signatures whose time is more than 300 s away, as protection against replays. Check the clock."),
       ];
     case "newline":
       return [
@@ -47,7 +47,7 @@ function told({ kind, detail }) {
       ];
     case "id":
       return [
-        t("The header webhook-id is another one than the body's: {id}", { id: detail }),
+        t("The header webhook-id differs from the body's id: {id}", { id: detail }),
         t("Use the header of the same request."),
       ];
     case "asymmetric":
@@ -59,7 +59,7 @@ function told({ kind, detail }) {
       return [
         t("The signature does not match."),
         t(
-          "The secret is another destination's or too old, or the body was changed. With a delivery's id the checker compares the body that was sent.",
+          "The secret belongs to another destination or is too old, or the body was changed. Give the delivery's id: then the checker compares the body with the one that was sent.",
         ),
       ];
   }
@@ -97,8 +97,8 @@ export function Page() {
     <form class="two" onSubmit=${run}><section class="panel"><div class="form inside">
       ${h(Field, { label: t("Body, as it was received"), area: true, ...field("body") })}
       ${h(Field, { label: t("Headers, as they were received"), area: true, ...field("headers"), placeholder: "webhook-id: …\nwebhook-timestamp: …\nwebhook-signature: v1,…" })}
-      <div class="pair">${h(Field, { label: t("Signing secret"), kind: "password", ...field("secret"), placeholder: "whsec_…", hint: t("The one that the receiver checks with. It was shown once: when it was made.") })}
-        ${h(Field, { label: t("Id of the delivery, if you have it"), ...field("delivery"), hint: t("Only then one request is made, for the body that was sent.") })}</div>
+      <div class="pair">${h(Field, { label: t("Signing secret"), kind: "password", ...field("secret"), placeholder: "whsec_…", hint: t("The secret with which the receiver checks. It was shown once, when it was made.") })}
+        ${h(Field, { label: t("Id of the delivery, if you have it"), ...field("delivery"), hint: t("With an id, the page makes one request: for the body that was sent.") })}</div>
       <div class="row"><button class="button primary" disabled=${!draft.headers || !draft.secret}>${t("Check")}</button></div></div></section>
     <section class="panel" aria-live="polite"><header><h2>${t("Verdict")}</h2></header><div class="inside stack">
       ${verdict ? html`<p class="verdict">${h(State, { name: good ? "HEALTHY" : verdict.kind === "stale" ? "DEGRADED" : "FAILING", word: what })}</p><p>${hint}</p>` : html`<p class="quiet">${t("It names the first thing that is wrong: the headers, the secret, the time, or the byte of the body.")}</p>`}</div></section></form>`;

@@ -18,7 +18,7 @@ function selected(given) {
   return { destinationId, status, eventTypes: eventType ? [eventType] : null, customerExternalId, from, to };
 }
 
-/** Return what a button does. Without a state the list shows more than what waits, and the job takes that alone. @param {string} verb @param {{status?: string}} selection */
+/** Return what a button does. Without a state filter the list also shows settled deliveries; the job takes only those that wait. @param {string} verb @param {{status?: string}} selection */
 function title(verb, { status }) {
   if (verb === "retry") return status ? t("Retry all that match") : t("Retry all that wait");
   return status ? t("Cancel all that match") : t("Cancel all that wait");

@@ -1,4 +1,4 @@
-/** What is said when a replay has begun, with the way to what it makes. */
+/** The message that a replay has begun, with a link to its deliveries. */
 import { at, whole } from "../api.js";
 import { t } from "../i18n.js";
 import { say } from "../ui/toasts.js";

@@ -100,14 +100,14 @@ export function Replaying({ close, destinationId = query().destinationId }) {
         ["MISSING", t("Events that the destination has no delivery of")],
       ],
       hint:
-        draft.mode === "MISSING" ? t("By its rules of now: for a new destination, or after a rule was mended.") : "",
+        draft.mode === "MISSING" ? t("By its current rules: for a new destination, or after you corrected a rule.") : "",
     })}
     ${h(Field, { label: t("Destination"), ...field("destinationId"), options: [["", draft.mode === "MISSING" ? t("Choose one") : customer ? t("All destinations of {name}", { name: customerName ?? customer }) : t("All destinations")], ...known] })}
     <div class="pair">
       ${
         draft.mode === "AGAIN" &&
         h(Field, {
-          label: t("Those that were"),
+          label: t("With the status"),
           ...field("status"),
           options: [
             ["FAILED", gaveUp()],

@@ -15,11 +15,11 @@ Scope = Literal["ingest", "read", "manage"]
 KeyKind = Literal["API_KEY", "MCP_KEY"]
 
 
-# Where a destination is in its life.
+# The state of a destination.
 DestinationStatus = Literal["ACTIVE", "DISABLED", "ARCHIVED"]
 
 
-# What first-in first-out holds for.
+# The scope of first-in first-out order.
 Ordering = Literal["NONE", "KEY", "STRICT"]
 
 
@@ -31,15 +31,15 @@ HttpMethod = Literal["POST", "PUT", "PATCH"]
 SigningAlgorithm = Literal["HMAC_SHA256", "ED25519"]
 
 
-# What goes first, between lanes.
+# The priority between lanes.
 Priority = Literal["STANDARD", "HIGH", "CRITICAL"]
 
 
-# Where a delivery is in its life.
+# The state of a delivery.
 DeliveryStatus = Literal["PENDING", "DELIVERING", "DELIVERED", "FAILED", "RETRYING", "DRY_RUN"]
 
 
-# What is delivered.
+# The kind of content that is delivered.
 DeliveryKind = Literal["EVENT", "FILE"]
 
 
@@ -47,7 +47,7 @@ DeliveryKind = Literal["EVENT", "FILE"]
 OriginKind = Literal["NORMAL", "REPLAY", "INSPECTION"]
 
 
-# What became of a dead delivery.
+# The state of a dead delivery.
 DlqStatus = Literal["IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED"]
 
 
@@ -70,23 +70,23 @@ ErrorCategory = Literal[
 ]
 
 
-# Where a version is in its life.
+# The state of a version.
 SchemaStatus = Literal["DRAFT", "ACTIVE", "DEPRECATED"]
 
 
-# Where a job is in its life.
+# The state of a job.
 ReplayStatus = Literal["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
 
 
-# How far back.
+# The period before now.
 AnalyticsPeriod = Literal["1h", "6h", "24h", "7d", "30d"]
 
 
-# How long each point is.
+# The time that each point covers.
 AnalyticsGranularity = Literal["minute", "hour", "day"]
 
 
-# What kind of refusal it is.
+# The kind of refusal.
 ErrorCode = Literal[
     "invalid_request",
     "schema_violation",

@@ -57,7 +57,7 @@ function Form({ workspace, changed }) {
       <div class="pair-row">${h(Field, { label: t("Colour"), ...field("primary", "branding.colors"), placeholder: "#3346b8" })}
         <span class="swatch" style=${draft.primary ? { background: draft.primary, color: "#fff" } : {}} aria-hidden="true">${draft.name || "Aa"}</span></div>
       ${h(Field, { label: t("Address for help"), kind: "url", ...field("supportUrl", "branding.supportUrl"), placeholder: "https://" })}
-      ${h(Field, { label: t("Address of the customer's account"), kind: "url", ...field("returnUrl", "returnUrl"), placeholder: "https://", hint: t("A link leads there when a session has ended.") })}
+      ${h(Field, { label: t("Address of the customer's account"), kind: "url", ...field("returnUrl", "returnUrl"), placeholder: "https://", hint: t("When a session has ended, a link leads to this address.") })}
       ${h(Field, { label: t("Pages that may embed it"), area: true, ...field("origins", "allowedOrigins"), hint: t("One origin a line, such as https://app.example.com") })}</div></section>
     <section class="panel"><header><h2>${t("What customers may do")}</h2></header><div class="inside checks">
       ${Object.entries(abilities()).map(([name, title]) => html`<label class="check" key=${name}><input type="checkbox" checked=${may[name]} onChange=${() => setMay({ ...may, [name]: !may[name] })} />${title}</label>`)}</div></section></div>

@@ -1,4 +1,4 @@
-/** How a destination's requests prove who sends them, beside the signature. Secrets are masked as `***`, and stay where the mask is sent back. */
+/** How a destination's requests prove who sends them, beside the signature. Secrets are masked as `***`; sending the mask back keeps a secret. */
 import { h, html, useState } from "../../../vendor/preact.js";
 import { t } from "../../i18n.js";
 import { Failure } from "../../ui/failure.js";

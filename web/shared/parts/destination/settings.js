@@ -163,7 +163,7 @@ export function Settings({ destination, changed }) {
             ["PATCH", "PATCH"],
           ],
         })}
-        ${h(Field, { label: t("Switch off after, seconds"), ...field("disableAfter", "disableAfterSeconds"), kind: "number", min: 1, hint: t("Of failing without a success. Empty: never.") })}
+        ${h(Field, { label: t("Switch off after, seconds"), ...field("disableAfter", "disableAfterSeconds"), kind: "number", min: 1, hint: t("Counted from the first failure without a success. Empty: never.") })}
       </div>`
       }
       ${error && h(Failure, { error })}

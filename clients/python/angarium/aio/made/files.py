@@ -11,7 +11,7 @@ from angarium.shapes import FileItem, Page
 
 
 class AsyncFiles(AsyncResource):
-    """What is uploaded, or came with events, and is delivered by signed URLs."""
+    """Files that were uploaded or came with events. Receivers get them by signed URLs."""
 
     async def list(
         self, *, limit: int | None = None, cursor: str | None = None, **chosen: Unpack[FileFilter]
