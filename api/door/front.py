@@ -113,7 +113,7 @@ class FrontDoor:
         self._over = trio.Event()
         self._ended = trio.Event()
         self._http2_turns = Turns()
-        self._handshakes = HandshakeTurns(reactor)
+        self._handshakes = HandshakeTurns(reactor, timers, self.limits.handshake_s)
         self._passing = self._accepted = self._evicted = self._turned_away = 0
         self._answered: dict[int, int] = {}
 

@@ -1,13 +1,15 @@
 """The turns of TLS handshakes at the door: one step at a time, the networks of clients in turn.
 
 A full handshake takes about a millisecond of the loop, before anybody is known. However many clients of
-one network begin handshakes, a client of another network waits for one step of theirs. Nothing here
-awaits.
+one network begin handshakes, a client of another network waits for one step of theirs. Handshakes whose
+clients stall give way to clients that wait. Nothing here awaits.
 """
 
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+
+import trio
 
 from api.door.channel import Address, Channel, Owner
 from api.door.places import account_of
@@ -15,6 +17,7 @@ from api.door.transport import TlsTransport
 from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.reactor import NEWCOMER, WRITE, Reactor, Registration
 from engine.runtime.tally import Tally
+from engine.runtime.timers import Timer, Timers
 
 # Handshakes that have begun and wait for their client hold some 50 KB each. A network can hold as many
 # as it leaves to others, so half of them alone: at a way of 100 ms that is 1,280 handshakes a second, and
@@ -33,12 +36,19 @@ class HandshakeStatistics:
 class HandshakeTurns:
     """Owner of the turns. It is ready in the reactor, as one of many newcomers, while a client waits."""
 
-    def __init__(self, reactor: Reactor, at_once: int = AT_ONCE) -> None:
+    def __init__(
+        self, reactor: Reactor, timers: Timers, patience_s: float, at_once: int = AT_ONCE
+    ) -> None:
+        """`patience_s`: the age from which a handshake gives way to a client that waits."""
         self._reactor = reactor
+        self._timers = timers
+        self._patience_s = patience_s
         self._at_once = at_once
         self._held = Tally()  # begun handshakes, by network
         self._new: FairWaiters[str, Handshake] = FairWaiters()
         self._begun: FairWaiters[str, Handshake] = FairWaiters()
+        self._since: dict[Handshake, float] = {}  # when each began, by trio's clock, in order
+        self._look: Timer | None = None  # at the age of the oldest one
         # Two ends of which one can always be written to: its readiness is the turn.
         self._bell: tuple[socket.socket, socket.socket] | None = None
         self._rung: Registration | None = None
@@ -55,6 +65,7 @@ class HandshakeTurns:
             handshake.begun = False
             self._begun.leave(handshake.account, handshake)
             self._held.remove(handshake.account)
+            del self._since[handshake]
             if self._new:
                 self._ring()
         else:
@@ -68,10 +79,12 @@ class HandshakeTurns:
         if beginning is not None:
             self._held.add(beginning[0])
             beginning[1].begun = True
-        if going_on is None and beginning is None:
+            self._since[beginning[1]] = trio.current_time()
+        gave_way = beginning is None and bool(self._new) and self._give_way()
+        if going_on is None and beginning is None and not gave_way:
             self._rest()  # the next one that comes, or leaves room, rings again
         for found in (going_on, beginning):
-            if found is not None:
+            if found is not None and not found[1].closed:
                 found[1].proceed()
 
     def abort(self, error: BaseException | None) -> None:
@@ -80,6 +93,8 @@ class HandshakeTurns:
     def close(self) -> None:
         """Release the sockets. Nobody may wait any more."""
         self._rest()
+        if self._look is not None:
+            self._look.cancel()
         for end in self._bell or ():
             end.close()
         self._bell = None
@@ -90,6 +105,23 @@ class HandshakeTurns:
 
     def _may(self, account: str) -> bool:
         return self._held.of(account) < self._at_once - self._held.total
+
+    def _give_way(self) -> bool:
+        """Close the oldest handshake if its client has had its time, and return True. Else look again
+        when it has."""
+        oldest, since = next(iter(self._since.items()))
+        due = since + self._patience_s
+        if trio.current_time() >= due:
+            oldest.close()
+            return True
+        if self._look is None:
+            self._look = self._timers.call_at(due, self._look_again)
+        return False
+
+    def _look_again(self) -> None:
+        self._look = None
+        if self._new:
+            self._ring()
 
     def _ring(self) -> None:
         if self._rung is None:

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds and counts. The first three are part of the specified behaviour."""
+    """Seconds and counts. `head_s` and `body_s` are part of the specified behaviour."""
 
     head_s: float = 15.0  # from its first byte (or from the accept) to its end
+    # From the first step of a TLS handshake on, while others wait for its place. Two ways to and fro take
+    # a second by satellite, and few networks of clients that stall could hold all places for `head_s`.
+    handshake_s: float = 2.0
     body_s: float = 30.0  # of waiting for the client, the application's own time not counted
     # Of a body that is streamed: 30 s is what may pass without a byte. Whoever sends a byte every 29 s
     # would keep a place for years: after a minute no less than 2 KiB/s in the mean, a tenth of a modem.

@@ -35,7 +35,14 @@ OTHER = b"ang_dev_other"
 EVENT = b'{"eventType":"order.paid","payload":{"n":1}}'
 LATE_S = 10 * HANGS_S  # what waits for a deadline that its test did not set hangs
 QUICK = replace(
-    LIMITS, head_s=LATE_S, body_s=LATE_S, idle_s=LATE_S, write_s=LATE_S, linger_s=0.2, rest_s=0.02
+    LIMITS,
+    head_s=LATE_S,
+    handshake_s=LATE_S,
+    body_s=LATE_S,
+    idle_s=LATE_S,
+    write_s=LATE_S,
+    linger_s=0.2,
+    rest_s=0.02,
 )
 
 

@@ -3,6 +3,7 @@
 import socket
 import ssl
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,6 +52,19 @@ class Crowd:
             sock = socket.create_connection(self._house.door.address, source_address=(host, 0))
             self._socks.append(sock)
             sock.sendall(HELLO)
+
+    def __len__(self) -> int:
+        return len(self._socks)
+
+    def ended(self) -> int:
+        """Return which client's connection has ended, the first one that came being 0."""
+        for number, sock in enumerate(self._socks):
+            sock.setblocking(False)
+            with suppress(BlockingIOError):
+                while sock.recv(4_096):  # the server's hello
+                    pass
+                return number
+        raise AssertionError("none has ended")
 
     def go(self) -> None:
         for sock in self._socks:
@@ -123,6 +137,39 @@ async def test_an_address_has_no_more_handshakes_under_way_than_it_leaves_to_oth
         assert house.door.statistics().handshakes == half
         crowd.go()
         await until(lambda: house.door.statistics().handshakes == NOTHING)
+
+
+async def test_handshakes_that_stall_give_way_to_a_client_that_waits(certified: Papers) -> None:
+    limits = replace(QUICK, handshake_s=0.0)
+    async with open_house(tls=door_files(certified), limits=limits) as house:
+        crowd, statistics = Crowd(house), house.door.statistics
+        # Each network takes all that it may have: half of the places that are left.
+        for network, count in enumerate((128, 64, 32, 16, 8, 4, 2, 1, 1), 1):
+            crowd.come(f"127.0.1.{network}", count)
+            await until(lambda: statistics().handshakes.begun == len(crowd))
+        assert len(crowd) == AT_ONCE
+        client = await greet(house, certified, OTHER)
+        await client.send(post())
+        assert (await client.response()).status == 202
+        # It had the place of a handshake of the network that came first.
+        assert statistics().handshakes == HandshakeStatistics(AT_ONCE - 1, 0)
+        assert crowd.ended() < AT_ONCE // 2
+        crowd.go()
+        await until(lambda: house.door.statistics().handshakes == NOTHING)
+
+
+async def test_clients_of_one_network_wait_until_the_oldest_handshake_has_had_its_time(
+    certified: Papers,
+) -> None:
+    limits = replace(QUICK, handshake_s=0.2)
+    async with open_house(tls=door_files(certified), limits=limits) as house:
+        crowd = Crowd(house)
+        crowd.come(FLOODER, AT_ONCE // 2)
+        await until(lambda: house.door.statistics().handshakes.begun == AT_ONCE // 2)
+        client = await greet(house, certified, FLOODER)
+        await client.send(post())
+        assert (await client.response()).status == 202
+        crowd.go()
 
 
 async def test_handshakes_that_do_not_go_on_end_with_their_time(certified: Papers) -> None:
