@@ -30,8 +30,8 @@ class Certificate:
         self._certificate = certificate
         self._key = key
         self._seen = self._stamps()
-        self.context = server_context(certificate, key)
-        self.digest = _digest(certificate)  # of the server's own certificate, as links tell it
+        # `digest` is of the server's own certificate, as links tell it.
+        self.context, self.digest = _usable(certificate, key)
 
     async def look(self) -> None:
         """Read the files again if they have changed."""
@@ -43,10 +43,9 @@ class Certificate:
         # Seen before they are read: files that change meanwhile are looked at again.
         self._seen = self._stamps()
         try:
-            self.context = await trio.to_thread.run_sync(
-                server_context, self._certificate, self._key
+            self.context, self.digest = await trio.to_thread.run_sync(
+                _usable, self._certificate, self._key
             )
-            self.digest = _digest(self._certificate)
         except CertificateError as error:
             log.error("certificate.not_renewed", error=str(error), remains="the one before")  # noqa: TRY400  the operator's fault
         else:
@@ -82,11 +81,20 @@ def server_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
     return context
 
 
-def _digest(certificate: Path) -> bytes:
-    """Return the digest of the first certificate of a file that is usable."""
-    text = certificate.read_text()
-    begin, end = text.index(ssl.PEM_HEADER), text.index(ssl.PEM_FOOTER)
-    return digest_of(ssl.PEM_cert_to_DER_cert(text[begin : end + len(ssl.PEM_FOOTER)]))
+def _usable(certificate: Path, key: Path | None) -> tuple[ssl.SSLContext, bytes]:
+    """Return the context, and the digest of the file's first certificate. Raises CertificateError."""
+    context = server_context(certificate, key)
+    try:
+        # Around the certificate is text in any encoding, such as the names of its owner.
+        text = certificate.read_bytes().decode("latin-1")
+        begin, end = text.index(ssl.PEM_HEADER), text.index(ssl.PEM_FOOTER)
+        der = ssl.PEM_cert_to_DER_cert(text[begin : end + len(ssl.PEM_FOOTER)])
+    except (OSError, ValueError) as error:
+        raise CertificateError(
+            f"the TLS certificate {certificate} cannot be used: it has no {ssl.PEM_HEADER}."
+            " Give a PEM file with ANGARIUM_TLS_CERT"
+        ) from error
+    return context, digest_of(der)
 
 
 def _no_password() -> str:

@@ -65,6 +65,19 @@ async def test_a_renewal_that_cannot_be_used_leaves_the_certificate_before(files
         assert await shown(house) == ["third.example"]
 
 
+def test_text_around_a_certificate_can_have_any_encoding(files: Papers) -> None:
+    before = Certificate(files.cert, files.key)
+    files.cert.write_bytes("friendlyName: Käse\n".encode("latin-1") + files.cert.read_bytes())
+    assert Certificate(files.cert, files.key).digest == before.digest
+
+
+def test_a_certificate_of_an_old_kind_is_refused_with_what_it_lacks(files: Papers) -> None:
+    text = files.cert.read_text()
+    files.cert.write_text(text.replace(" CERTIFICATE", " X509 CERTIFICATE"))
+    with pytest.raises(CertificateError, match="it has no -----BEGIN CERTIFICATE-----"):
+        Certificate(files.cert, files.key)
+
+
 async def test_a_client_cannot_renegotiate(files: Papers) -> None:
     """Each renegotiation would be a handshake of a connection that has its part of the loop already."""
     async with open_house(tls=(files.cert, files.key)) as house:
