@@ -8,11 +8,11 @@ from api import shapes
 from api.routes import INGEST, Embed, Method, Route
 from engine.drafts import Document, Name
 from engine.model.instants import Timestamp
-from engine.model.trace import STATE_CHARACTERS
+from engine.model.trace import LONGEST_STATE
 
 TAG = "Events"
 EventType = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,256}$")]
-State = Annotated[str, Field(min_length=1, max_length=STATE_CHARACTERS)]
+State = Annotated[str, Field(min_length=1, max_length=LONGEST_STATE)]
 EXAMPLE = {
     "eventType": "order.created",
     "payload": {"orderId": "o-1042", "total": 99.5},

@@ -26,7 +26,7 @@ from engine.model.json_members import (
     tile,
     without_surrogates,
 )
-from engine.model.trace import STATE_CHARACTERS
+from engine.model.trace import LONGEST_STATE
 
 EVENT_BYTES = 256 * 1024
 BATCH_BYTES = 5 * 1024 * 1024
@@ -46,7 +46,7 @@ _BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\
 NAME_LENGTH = 256  # characters of a name or key that a client chooses
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH)]
 
-State = Annotated[str, Meta(min_length=1, max_length=STATE_CHARACTERS)]
+State = Annotated[str, Meta(min_length=1, max_length=LONGEST_STATE)]
 
 
 class DecodedEvent(Struct, forbid_unknown_fields=True, gc=False):

@@ -68,7 +68,7 @@ REFUSED = [
     (b'{"eventType":"x","payload":{},"source":""}', "source"),
     (b'{"eventType":"x","payload":{},"traceparent":"a","traceparent":"a"}', "traceparent"),
     (b'{"eventType":"x","payload":{},"tracestate":"a\\u0000"}', "tracestate"),
-    (b'{"eventType":"x","payload":{},"tracestate":"' + b"c" * 513 + b'"}', "tracestate"),
+    (b'{"eventType":"x","payload":{},"tracestate":"' + b"c" * 16_448 + b'"}', "tracestate"),
     (b'{"eventType":"x","payload":{},"source":"a\\u0000"}', "source"),
     (
         b'{"eventType":"x","payload":{},"customerExternalId":"' + b"c" * 257 + b'"}',

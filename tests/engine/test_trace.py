@@ -3,13 +3,16 @@
 import pytest
 
 from api.door.framing import parse_head
+from engine.ingest.event_json import read_event
 from engine.model.trace import (
+    LONGEST_STATE,
     STATE_CHARACTERS,
     attempt_span,
     is_sampled,
     lines_of,
     log_fields,
     read_trace,
+    stated_trace,
     with_span,
 )
 
@@ -64,6 +67,17 @@ def test_a_traceparent_is_read_or_ignored(stated: str, read: str | None) -> None
 def test_a_malformed_tracestate_leaves_the_traceparent(stated: str, read: str) -> None:
     trace = read_trace({b"traceparent": PARENT.encode(), b"tracestate": stated.encode()})
     assert trace == (f"{PARENT} {read}" if read else PARENT)
+
+
+def test_the_longest_tracestate_of_an_event_is_taken_and_cut() -> None:
+    members = [f"{'k' * 254}{n:02}={'v' * 256}" for n in range(31)]
+    state = ",".join([*members, "short=" + "v" * 60])
+    state += "," * (LONGEST_STATE - len(state))
+    body = f'{{"eventType":"x","payload":{{}},"traceparent":"{PARENT}","tracestate":"{state}"}}'
+    event, _ = read_event(body.encode())
+    assert isinstance(event.traceparent, str)
+    assert isinstance(event.tracestate, str)
+    assert stated_trace(event.traceparent, event.tracestate) == f"{PARENT} short={'v' * 60}"
 
 
 def test_a_tracestate_without_a_traceparent_means_nothing() -> None:
