@@ -189,6 +189,14 @@ def test_without_a_place_for_a_stream_the_page_is_loaded_anew_every_five_seconds
     expect(page.locator(".live")).to_have_text("Live")
 
 
+def test_a_proxy_that_does_not_reach_the_service_is_a_connection_lost(window: Window) -> None:
+    page = window.page
+    page.route("**/stream?**", lambda route: route.fulfill(status=502, body="Bad Gateway"))
+    page.goto(f"{window.url}/console/dev/deliveries")
+    expect(page.locator(".live")).to_contain_text("Connection lost")
+    page.unroute("**/stream?**")
+
+
 def test_a_flood_is_counted_and_moves_nothing(window: Window, town: Town) -> None:
     newest = town.first("/deliveries?status=DELIVERED")
     item = {"id": "ffffffff-0000-7000-8000-000000000001", "status": "DELIVERED"}

@@ -74,7 +74,8 @@ export function useStream(api, topics, query, handlers, again) {
       } catch (error) {
         if (abort.signal.aborted) return;
         if (/** @type {any} */ (error).status === 401) return;
-        if (error instanceof ApiError && error.status) {
+        // Else it comes from a proxy that does not reach the service: nothing can be loaded.
+        if (error instanceof ApiError && error.status && error.code && error.code !== "internal") {
           if (connection.value === "polled") current.current.again?.();
           connection.value = "polled";
           polledAt.value = Date.now();
