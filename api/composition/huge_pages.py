@@ -34,12 +34,13 @@ def take_huge_pages() -> int:
             return 0
         page = int((_SYSTEM / "hpage_pmd_size").read_text("ascii"))
         lines = Path("/proc/self/smaps").read_text("utf-8", "replace").splitlines()
-    except OSError:  # a kernel, or a container, without them
+        parts = list(full_parts(lines))
+    except (OSError, ValueError):  # a kernel, or a container, without them or with its own form
         return 0
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     moved = 0
-    for start, end in full_parts(lines):
+    for start, end in parts:
         first = -(-start // page) * page
         size = (end - first) // page * page
         if size > 0 and madvise(first, size, _MADV_COLLAPSE) == 0:

@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
-from api.composition.huge_pages import full_parts
+import pytest
+
+from api.composition import huge_pages
+from api.composition.huge_pages import full_parts, take_huge_pages
 
 SMAPS = """\
 557000000000-557000200000 rw-p 00000000 00:00 0                          [heap]
@@ -38,6 +41,11 @@ def test_only_private_memory_without_a_file_that_is_in_use_is_taken() -> None:
         (0x557000000000, 0x557000200000),
         (0x7F0000000000, 0x7F0000400000),
     ]
+
+
+def test_a_list_of_memory_in_another_form_moves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huge_pages, "full_parts", lambda _: full_parts(["of another kernel"]))
+    assert take_huge_pages() == 0
 
 
 def test_a_process_has_the_bytes_in_huge_pages_that_it_says() -> None:
