@@ -82,12 +82,18 @@ def test_a_list_goes_on_when_its_reader_has_signed_in_again(
 
 def test_escape_goes_back_to_the_row_and_the_filters(window: Window) -> None:
     page = window.open("/deliveries?status=DELIVERED")
+    present = "document.activeElement.dataset.row"
     page.keyboard.press("j")
     page.keyboard.press("j")
+    second = page.evaluate(present)
+    page.keyboard.press("Control+ArrowDown")  # a screen reader's
+    assert page.evaluate(present) == second
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowUp")
+    assert page.evaluate(present) == second
     page.keyboard.press("ArrowDown")
-    chosen = page.evaluate("document.activeElement.dataset.row")
+    chosen = page.evaluate(present)
+    assert chosen != second
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Timeline").wait_for()
     page.keyboard.press("Escape")

@@ -48,13 +48,14 @@ function act(event) {
     else if (document.querySelector("[data-up]")) history.length > 1 ? history.back() : press("[data-up]");
     return;
   }
-  // From a row alone: elsewhere the arrows scroll the page.
+  const modified = event.metaKey || event.ctrlKey || event.altKey;
+  // From a row alone: elsewhere the arrows scroll the page. With a modifier they belong to browsers and screen readers.
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-  if (step && target.matches(".opener")) {
+  if (step && !modified && target.matches(".opener")) {
     event.preventDefault();
     return move(step);
   }
-  if (typing || !enabled() || event.metaKey || event.ctrlKey || event.altKey) return;
+  if (typing || !enabled() || modified) return;
   if (leader && Date.now() - leader < LEADER_MS && event.key in PAGES) {
     leader = 0;
     event.preventDefault();
