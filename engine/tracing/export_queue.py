@@ -132,11 +132,17 @@ class ExportQueue:
                 return
 
     def _allowed(self) -> bool:
-        """Wait for the rate. Returns False where the queue is closed and the rate has been reached."""
-        while not self._bucket.available(self._now()):
-            if self._closing.wait(max(0.0, self._bucket.next_at(self._now()) - self._now())):
-                return self._bucket.available(self._now()) > 0
+        """Wait until the rate allows a whole batch, because a request costs as much as many spans.
+        Returns False where the queue is closed and the rate has been reached."""
+        bucket = self._bucket
+        while (lacking := self._whole() - bucket.available(self._now())) > 0:
+            if self._closing.wait(lacking / bucket.rate):
+                return bucket.available(self._now()) > 0
         return True
+
+    def _whole(self) -> int:
+        """Return how many spans the next batch should have."""
+        return min(BATCH, self._spans.count, int(self._bucket.capacity))
 
     def _export(self) -> None:
         most = min(BATCH, self._bucket.available(self._now()))

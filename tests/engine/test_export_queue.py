@@ -118,6 +118,29 @@ def test_spans_beyond_the_rate_are_exported_when_it_allows_them() -> None:
     assert queue.statistics() == ExportStatistics(1_003, 0, 0, 0)
 
 
+def test_spans_that_wait_for_the_rate_are_exported_in_whole_batches() -> None:
+    now = [100.0]
+
+    class Closing(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            now[0] += timeout or 0.0
+            return self.is_set()
+
+    exporter = Exporter()
+    queue = queue_of(exporter, 100.0, lambda: now[0])
+    queue._closing = Closing()
+    end(queue, 1)
+    assert exporter.entered.wait(HANGS_S)  # with the first span; what follows waits
+    end(queue, 4 * BATCH)
+    exporter.gate.set()
+    while sum(exporter.sizes) < 4 * BATCH + 1:
+        assert exporter.entered.wait(HANGS_S)
+        exporter.entered.clear()
+    queue.close(HANGS_S)
+    assert exporter.sizes == [1, *[BATCH] * 4]
+    assert now[0] == pytest.approx(100.0 + (4 * BATCH + 1 - 100) / 100)
+
+
 def test_environments_take_turns_in_the_queue() -> None:
     exporter = Exporter()
     queue = queue_of(exporter)
