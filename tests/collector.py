@@ -30,7 +30,7 @@ class Seen:
 
 
 class Collector:
-    """Listens until closed. While `gate` is shut it answers nothing."""
+    """A collector that listens until closed. While `gate` is shut it answers nothing."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()
@@ -38,7 +38,7 @@ class Collector:
         self.asked = threading.Event()  # a request has come
         self.status = 200
         self.answer_bytes = 0  # of the body of an answer
-        self.cut = threading.Event()  # the client has closed before it had an answer's body
+        self.cut = threading.Event()  # the client has closed before the answer's body came
         self.headers: list[dict[str, str]] = []
         self._spans: list[Seen] = []
         self._changed = threading.Condition()
@@ -51,7 +51,7 @@ class Collector:
                 collector._take(self)
 
             def log_message(self, *_args: object) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True  # a client may keep its connection to the end
@@ -67,18 +67,19 @@ class Collector:
         self._thread.join()
 
     def spans(self) -> list[Seen]:
-        """Return what has come."""
+        """Return the spans that have come."""
         with self._changed:
             return list(self._spans)
 
     def wait(self, met: Callable[[list[Seen]], object]) -> list[Seen]:
-        """Wait until what has come meets a condition; return it."""
+        """Wait until the spans meet a condition; return them."""
         with self._changed:
             assert self._changed.wait_for(lambda: met(self._spans), HANGS_S), self._spans
             return list(self._spans)
 
     def wait_named(self, *names: str) -> list[Seen]:
-        """Wait until exactly as many spans of each name have come; return them by their start."""
+        """Wait until exactly the given number of spans of each name has come; return them by their
+        start."""
         found = self.wait(lambda spans: len(spans) >= len(names))
         assert sorted(each.name for each in found) == sorted(names)
         return sorted(found, key=lambda each: each.started)

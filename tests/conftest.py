@@ -1,4 +1,4 @@
-"""Fixtures for all tests: a PostgreSQL database of one's own, where SQL is meant."""
+"""Fixtures for all tests: a fresh PostgreSQL database for each test that needs SQL."""
 
 import gc
 import logging
@@ -23,24 +23,25 @@ from tests.proofs import MARK, is_proof
 
 _SERVER = pytest.StashKey[TestServer]()
 MEMORY = Path("/dev/shm")
-MEMORY_BYTES = 4 << 30  # a run needs one at the most; the rest of the machine needs some too
+MEMORY_BYTES = 4 << 30  # a run needs at most 1 GiB; the rest of the machine needs some, too
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Agree with all workers on where the run's PostgreSQL server would be."""
     make_once()
-    # As on CI: what a test finds must not depend on how fast the machine is.
+    # As on CI: a test's result must not depend on the machine's speed.
     slow = [hypothesis.HealthCheck.too_slow]
     hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=slow)
     hypothesis.settings.load_profile("patient")
-    # A shell without job control starts what it puts into the background deaf to Ctrl-C, and so would be
-    # every program that a test starts and interrupts.
+    # A shell without job control starts background programs that ignore Ctrl-C. Every program that a
+    # test starts and interrupts would ignore it, too.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     passed = getattr(config, "workerinput", None)
     if passed is None:
         _prefer_memory()
-        # A name only: a run that needs no database leaves nothing behind, however it ends.
+        # Only the name is chosen here: a run that needs no database leaves nothing behind, however it
+        # ends.
         folder = Path(tempfile.gettempdir()) / f"angarium-test-{secrets.token_hex(6)}"
         runner = os.getpid()
     else:
@@ -50,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect no garbage among what imports make: all of it stays."""
+    """Do not collect garbage among objects that imports make: all of them stay."""
     gc.disable()
     found = yield
     gc.freeze()
@@ -66,16 +67,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _prefer_memory() -> None:
-    """Keep what is temporary in memory, where there is enough, for this process and all that it starts.
+    """Put temporary files in memory, if there is enough, for this process and its children.
 
-    A database a test is some 300 files, made and removed again; ext4 looks at every inode that was freed
-    within the last seconds before it takes one, which took more than half of all CPU.
+    Each test's database is some 300 files, made and removed again. Before ext4 takes an inode, it looks
+    at every inode freed in the last seconds, which took more than half of all CPU.
     """
     if "TMPDIR" in os.environ or not MEMORY.is_dir():
         return
     if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES:
         os.environ["TMPDIR"] = str(MEMORY)
-        tempfile.tempdir = None  # it is asked for anew
+        tempfile.tempdir = None  # `tempfile` computes it anew
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -100,7 +101,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def logs_as_before() -> Iterator[None]:
-    """Undo what a test, or a command that it runs within this process, does to logging."""
+    """Undo the changes to logging that a test, or a command within this process, has made."""
     root = logging.getLogger()
     handlers, level, raising = root.handlers[:], root.level, logging.raiseExceptions
     configured = structlog.get_config()
@@ -133,10 +134,10 @@ async def bridge(database_url: str) -> AsyncIterator[Bridge]:
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
-    """A data folder, not made yet; an embedded server that is left in there is ended.
+    """A data folder that does not exist yet. An embedded server left in it is ended.
 
-    Not below `tmp_path`: pytest closes that to other accounts at each run, and PostgreSQL, started by
-    root, is another account.
+    It is not below `tmp_path`: pytest closes that to other accounts at each run, and PostgreSQL, if
+    started by root, runs as another account.
     """
     folder = Path(tempfile.mkdtemp(prefix="angarium-data-"))
     folder.chmod(0o755)
@@ -150,7 +151,7 @@ def data_dir() -> Iterator[Path]:
 
 @pytest.fixture
 def uncollected() -> Iterator[None]:
-    """Have the collector not look."""
+    """Switch the garbage collector off."""
     gc.collect()
     gc.disable()
     yield

@@ -65,8 +65,8 @@ class DestinationActor:
             self._queued = True
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
-        """Take deliveries that were just committed, in seq order. Those that do not fit stay in the store.
-        `few`: this call brings so few deliveries that all can be sent inline, without a turn."""
+        """Take deliveries that were just committed, in seq order. The store keeps those that do not
+        fit. `few`: this call brings so few deliveries that all can be sent inline, without a turn."""
         if self.state.is_restarting:
             return  # the successor will read them
         if self.machine is None and self.state is not ActorState.FRESH:
@@ -88,7 +88,7 @@ class DestinationActor:
         self.wake()
 
     def tell_config(self, config: Destination) -> None:
-        """Use another version for every attempt that has not begun; ignore a version that is not newer."""
+        """Use another version for every attempt that has not begun; ignore one that is not newer."""
         if config.version <= self.config.version:
             return
         relaned = config.ordering is not self.config.ordering

@@ -23,9 +23,9 @@ NOT_THE_DESTINATIONS = frozenset({ErrorCategory.TRANSFORM, ErrorCategory.INTERNA
 class CircuitSignal(IntEnum):
     """The events that change a circuit."""
 
-    SUCCESS = 0  # of any attempt, also of one begun before it opened
+    SUCCESS = 0  # of any attempt, even of one that began before the circuit opened
     FAILURE = 1  # of an attempt that is no probe
-    LAST_STRAW = 2  # the failure that fills the row
+    LAST_STRAW = 2  # the failure that opens the circuit
     PROBE = 3  # the probe was sent
     PROBE_FAILURE = 4
     PROBE_VOID = 5  # the probe ended in a failure that is not the destination's, or was not sent
@@ -43,8 +43,8 @@ TRANSITIONS: dict[tuple[CircuitState, CircuitSignal], CircuitState | None] = {
     (_C, _S.PROBE_VOID): None,
     (_C, _S.REPAIR): _C,
     (_O, _S.SUCCESS): _C,
-    (_O, _S.FAILURE): _O,  # begun before it opened
-    (_O, _S.LAST_STRAW): None,  # the row is counted while closed
+    (_O, _S.FAILURE): _O,  # of an attempt that began before the circuit opened
+    (_O, _S.LAST_STRAW): None,  # failures in a row are counted only while closed
     (_O, _S.PROBE): _H,
     (_O, _S.PROBE_FAILURE): None,
     (_O, _S.PROBE_VOID): None,
@@ -68,18 +68,18 @@ class Circuit:
 
     def __init__(self) -> None:
         self.state = CircuitState.CLOSED
-        self.failures = 0  # in a row, that count
+        self.failures = 0  # failures in a row that count
         self.suspects: Ids = {}  # the first deliveries of the row; no more than are needed
         self.opened_at: float | None = None
         self.next_probe_at: float | None = None  # only while OPEN
         self.probe: str | None = None  # the delivery that probes, only while HALF_OPEN
-        self.tries = 0  # probes that failed since it opened
-        # Whether all failures of this row, and since it opened, are of the service's own events. Such a
-        # circuit is not announced: the announcement would be one more of these events.
+        self.tries = 0  # failed probes since the circuit opened
+        # True if all failures in this row, and all since the circuit opened, are of the service's own
+        # events. Such a circuit is not announced: the announcement would be one more of these events.
         self.quiet = True
 
     def succeeded(self) -> bool:
-        """Hear of a success. Returns whether the state changed."""
+        """Count a success. Returns whether the state changed."""
         self.failures = 0
         self.quiet = True
         if self.suspects:
@@ -94,7 +94,7 @@ class Circuit:
     def failed(
         self, delivery: str, category: ErrorCategory | None, now: float, *, own: bool = False
     ) -> bool:
-        """Hear of a failure; `own`: of one of the service's own events. Returns whether the state
+        """Count a failure; `own`: it is of one of the service's own events. Returns whether the state
         changed."""
         counts = category not in NOT_THE_DESTINATIONS
         if counts and not own:
@@ -116,12 +116,12 @@ class Circuit:
         return self.next_probe_at is not None and self.next_probe_at <= now
 
     def probed(self, delivery: str, now: float) -> None:
-        """Hear that the probe was sent."""
+        """Note that the probe was sent."""
         self._signal(CircuitSignal.PROBE, now)
         self.probe = delivery
 
     def repaired(self, now: float) -> None:
-        """Hear that the operator has done something about it."""
+        """Note that an operator has changed the URL or enabled the destination."""
         self.tries = 0
         self._signal(CircuitSignal.REPAIR, now)
         if self.state is CircuitState.OPEN:
@@ -138,7 +138,7 @@ class Circuit:
         self.next_probe_at = min(next_probe_at, now + LONGEST_PROBE_S)
 
     def clock_stepped(self, by_s: float) -> None:
-        """Keep what is left of each wait."""
+        """Keep the remaining time of each wait."""
         self.opened_at = None if self.opened_at is None else self.opened_at + by_s
         self.next_probe_at = None if self.next_probe_at is None else self.next_probe_at + by_s
 

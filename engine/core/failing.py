@@ -1,7 +1,7 @@
 """The row of failures of one destination, and whether the destination counts as failing.
 
-It begins to fail after ten failures in a row of anything, or when nothing was delivered for an hour
-while something waits. It recovers with its next success. It decides nothing.
+It begins to fail after ten failures in a row of any kind, or if nothing was delivered for an hour while
+deliveries wait. It recovers with its next success. Nothing here decides what follows.
 """
 
 from engine.core.snapshot import FailureRow
@@ -16,10 +16,11 @@ class Failing:
     __slots__ = ("failures", "quiet", "silent_since", "since", "spared_at")
 
     def __init__(self, kept: FailureRow | None, now: float) -> None:
-        self.failures = 0  # in a row, of anything
-        self.since: float | None = None  # the destination counts as failing
-        self.silent_since: float | None = None  # something has waited and failed, not succeeded
-        self.spared_at: float | None = None  # when its patience with failures began anew
+        self.failures = 0  # in a row, of any kind
+        self.since: float | None = None  # when the destination began to count as failing
+        # since when deliveries have waited and failed without a success
+        self.silent_since: float | None = None
+        self.spared_at: float | None = None  # when the count of failing time restarted
         self.quiet = True  # only deliveries of the service's own events have failed
         if kept is not None:
             self.failures, self.quiet = kept.failures, kept.quiet
@@ -29,8 +30,8 @@ class Failing:
             self.silent_since = None if silent is None else min(silent, now)
 
     def failed(self, now: float, *, own: bool) -> bool:
-        """Hear of a failure; `own`: of one of the service's own events. Returns True if a snapshot must
-        keep the change."""
+        """Count a failure; `own`: it is of one of the service's own events. Returns True if a snapshot
+        must keep the change."""
         self.failures += 1
         loud = self.quiet and not own
         self.quiet = self.quiet and own
@@ -42,25 +43,27 @@ class Failing:
         return loud and self.since is not None
 
     def succeeded(self) -> bool:
-        """Hear of a success. Returns True if the destination was failing."""
+        """Count a success. Returns True if the destination was failing."""
         recovered = self.since is not None
         self.failures, self.quiet = 0, True
         self.since = self.silent_since = self.spared_at = None
         return recovered
 
     def due_at(self) -> float | None:
-        """Return when the destination counts as failing if nothing succeeds; None: not by time."""
+        """Return when the destination begins to count as failing if nothing succeeds. None:
+        at no time."""
         if self.since is not None or self.silent_since is None:
             return None
         return self.silent_since + SILENT_S
 
     def before(self, due: float | None) -> float | None:
-        """Return `due`, or when the destination counts as failing if that is earlier."""
+        """Return `due`, or the time when the destination begins to count as failing if that
+        is earlier."""
         fails = self.due_at()
         return due if due is None or fails is None else min(due, fails)
 
     def look(self, now: float, *, waits: bool) -> bool:
-        """Note whether something waits. Returns True if the destination has begun to fail."""
+        """Note whether deliveries wait. Returns True if the destination has begun to fail."""
         if not waits:
             self.silent_since = None
             return False
@@ -71,18 +74,18 @@ class Failing:
         return True
 
     def spare(self, now: float) -> None:
-        """Count how long the destination has failed from now: somebody has changed something."""
+        """Restart the count of failing time, because an operator has changed something."""
         if self.since is not None:
             self.spared_at = now
 
     def clock_stepped(self, by_s: float) -> None:
-        """Go on counting from the same moment, which another clock shows."""
+        """Keep the elapsed times, although the clock now shows other instants."""
         self.since = None if self.since is None else self.since + by_s
         self.silent_since = None if self.silent_since is None else self.silent_since + by_s
         self.spared_at = None if self.spared_at is None else self.spared_at + by_s
 
     def fails_longer(self, than_s: float, now: float) -> bool:
-        """Return True if the destination has counted as failing for so long."""
+        """Return True if the destination has counted as failing for at least `than_s` seconds."""
         return self.since is not None and now - max(self.since, self.spared_at or 0.0) >= than_s
 
     def row(self) -> FailureRow | None:

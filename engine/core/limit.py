@@ -16,34 +16,37 @@ from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 
 LEAST = 1
-START = 8  # the default of a fixed one
+START = 8  # also the default of a fixed limit
 # Attempts in a window: two generations of the attempts in flight, so that it holds slow ones too, not
 # only the quick ones that end first; and enough to tell a mean from chance.
 GENERATIONS = 2
-MOST_GENERATIONS = 16  # below which a window is doubled, where the mean's error is above this (5 %)
+# up to so many, a window is doubled while its mean's error is above this (5 %)
+MOST_GENERATIONS = 16
 STEADY = 0.05
 LEAST_ATTEMPTS = 16
-# Durations are whole milliseconds and hold our own turns: below this, differences are of no account.
+# Durations are whole milliseconds and include the engine's own turns: smaller differences are ignored.
 GRAIN_MS = 5.0
-MORE = 0.25  # than the limit is tried, as a natural logarithm: what may queue at a receiver for it
+MORE = 0.25  # how much more than the limit is tried (natural logarithm): so much can queue there
 # Gain: the part of the possible throughput of more attempts that was reached. It is 1 if places are free,
 # and 0 if the additional attempts only wait. Below this gain the limit is too high. The value is under
 # one half, since a limit that is too low costs throughput, and one that is too high by as much costs
 # little.
 WORTH = 0.2
-LARGEST = 0.5  # that one comparison counts for: a spell's first window, or chance
+LARGEST = 0.5  # bounds the weight of one comparison: a spell's first window, or chance
 # The limit moves by this factor times the comparison's result, so that chance moves it by a few
 # hundredths. So many equal results in a row are not chance, and each further one doubles the speed.
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
-SLOWER = math.log(2)  # than in the window before, beyond chance: perhaps far fewer are taken now
-ERRORS = 2.0  # within which two means, or a share, may differ by chance
-# Where more was refused: how much more is tried next, and for how many windows nothing is.
+# answers slower by more than this, beyond chance: perhaps the receiver takes far fewer
+SLOWER = math.log(2)
+ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
+# After a larger width was refused: how much more is tried next, and for how many windows no more is
+# tried.
 CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # windows at a bound for each window on its other side
-BOUND_PART = 0.8  # of the highest, from which it is one
+BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
 # More of a window than of the one before: beyond chance, a matter of the limit.
 FAILURES_SEEN = 0.05
 HALF = 0.5  # of a window that fails, where there is none before: the limit is too high by far
@@ -66,10 +69,10 @@ class LimitState(Struct, array_like=True):
 
 
 class Seen(Struct, frozen=True):
-    """What a window came to."""
+    """The result of a window."""
 
     width: int
-    took: float  # by a success: mean logarithm of milliseconds, with what failures took beside it
+    took: float  # mean logarithm of a success's milliseconds, including the time of failures
     error: float  # of that mean
     failed: float  # the share of attempts
 
@@ -88,7 +91,7 @@ class AdaptiveLimit:
         self, most: int, now: float, state: LimitState | None = None, start: int = START
     ) -> None:
         self.most = most
-        self._search = 1  # from where it begins, by doubling; -1: by halving; 0: it is near
+        self._search = 1  # 1: the search doubles; -1: it halves; 0: the limit is near the best
         self._put(float(start))
         if state is not None and math.isfinite(state.limit):
             self._put(state.limit)
@@ -96,10 +99,10 @@ class AdaptiveLimit:
         self._kept = self.limit
         self.width = int(self.limit + 0.5)  # how many attempts may be in flight
         self._before: Seen | None = None  # the last window in which the limit held back
-        self._more = False  # whether this window has a little more
-        self._careful = False  # since more was refused
-        self._rest = 0  # windows for which nothing else is tried
-        self._same = 0  # comparisons in a row that said to grow; below 0: to fall
+        self._more = False  # whether this window is the larger one
+        self._careful = False  # True since a larger width was refused
+        self._rest = 0  # windows until another width is tried
+        self._same = 0  # comparisons in a row that say grow; below 0: fall
         self._pace = PACE
         self._begin(now)
 
@@ -109,12 +112,12 @@ class AdaptiveLimit:
         return not self._kept / KEPT_WITHIN <= self.limit <= self._kept * KEPT_WITHIN
 
     def ended(self, outcome: Outcome, full: bool, now: float) -> bool:
-        """Hear of an attempt's end. `full`: as many were in flight as might be. Returns whether `width`
-        may have changed."""
+        """Count an attempt's end. `full`: as many attempts were in flight as allowed. Returns whether
+        `width` may have changed."""
         if outcome.started_at < self._since:
-            return False  # begun at another width
+            return False  # the attempt began at another width
         if self._settling:
-            # A connection may have been made for it, and a queue that was there be on its way out.
+            # The attempt may have paid for a new connection, or an old queue may still be shrinking.
             self._settling -= 1
             return False
         took_ms = max(0, outcome.duration_ms) + GRAIN_MS
@@ -139,7 +142,7 @@ class AdaptiveLimit:
         return True
 
     def bound(self, most: int) -> None:
-        """Keep below another bound from now on."""
+        """Stay below another bound from now on."""
         self.most = most
         self._put(self.limit)
         self.width = min(self.width, most)
@@ -162,8 +165,7 @@ class AdaptiveLimit:
         self._sum = self._squares = self._sum_ms = self._failed_ms = 0.0
 
     def _wavers(self) -> bool:
-        """Return whether another window is needed, since answers vary. It then wants twice as many
-        attempts."""
+        """Return whether the answers vary so much that the window needs twice as many attempts."""
         few = self._ended * GENERATIONS < MOST_GENERATIONS * self.width
         if not (few and self._successes and self._error() > STEADY):
             return False
@@ -176,7 +178,7 @@ class AdaptiveLimit:
         return math.sqrt(variance / self._successes)
 
     def _close(self) -> None:
-        """Decide by a whole window, and set the width of the next."""
+        """Judge a whole window, and set the width of the next."""
         before, self._before = self._before, None
         failed = self._failures / self._ended
         usual = HALF if before is None else before.failed + FAILURES_SEEN
@@ -185,7 +187,7 @@ class AdaptiveLimit:
             self._refused(known=before is not None)
         elif self._full * 2 < self._ended:
             self._search = max(0, self._search)
-            return  # not what holds back: nothing to be learned of a larger or a smaller one
+            return  # the limit did not hold back: another width would show nothing
         else:
             took = self._sum / self._successes + math.log1p(self._failed_ms / self._sum_ms)
             self._before = seen = Seen(self.width, took, self._error(), failed)
@@ -198,8 +200,8 @@ class AdaptiveLimit:
         self._size()
 
     def _refused(self, *, known: bool) -> None:
-        """A little more than the limit is too much; or the limit is, a little where the window before was
-        well, and else by far."""
+        """Handle a refusal. In a larger window, only the larger width is too much. Otherwise the limit
+        is too high: a little if the window before was good, by far if not."""
         if not self._more:
             self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)
         self._rest = REFUSED_REST if self._more or self._successes else 0
@@ -209,11 +211,11 @@ class AdaptiveLimit:
         self._same, self._pace = 0, PACE
 
     def _heard(self, before: Seen, seen: Seen) -> None:
-        """Move the limit by what the larger of two widths came to beside the smaller."""
+        """Move the limit by the result of the larger width, compared with the smaller."""
         chance = ERRORS * math.hypot(seen.error, before.error)
         if not self._search and seen.took > before.took + SLOWER + chance:
             self._search, self._rest = -1, 0
-            self._before = None  # it began before that: another one at this width
+            self._before = None  # that window began earlier: another one at this width is needed
             return
         if before.width == seen.width:
             return

@@ -26,15 +26,16 @@ class EligibleQueue:
     def __init__(self) -> None:
         self.ready: list[deque[Delivery] | None] = [None] * len(DeliveryClass)
         self.waits: list[tuple[float, int, str, Delivery]] = []  # a heap by due time
-        # Eligible deliveries that a person asked for, in that order. They go first, and pass everything
-        # that `Throttle.allow` holds back except the rate. `hastened`: those that will be offered later.
+        # Eligible deliveries that a person asked for, in the order of asking. They go first, and pass
+        # everything that `Throttle.allow` holds back except the rate. `hastened`: asked for, but not
+        # offered yet.
         self.urgent: dict[str, Delivery] = {}
         self.hastened: Ids = {}
         self.favoured = 0  # places since one went to another class than the most urgent
-        self.others = 0  # places that went to such a class
+        self.others = 0  # places that went to another class than the most urgent
 
     def offer(self, delivery: Delivery) -> None:
-        """Add a delivery: eligible now, or when it is due (see `promote`)."""
+        """Add a delivery that is eligible now, or will be when it is due (see `promote`)."""
         due = delivery.next_attempt_at
         if self.hastened and delivery.id in self.hastened:
             del self.hastened[delivery.id]
@@ -51,14 +52,15 @@ class EligibleQueue:
             self.offer(delivery)
 
     def of(self, queue: DeliveryClass) -> deque[Delivery]:
-        """Return what is eligible of a class, to add to it."""
+        """Return the deque of a class's eligible deliveries, to add to it."""
         waiting = self.ready[queue]
         if waiting is None:
             waiting = self.ready[queue] = deque()
         return waiting
 
     def promote(self, now: float) -> None:
-        """Make eligible what is due. It goes ahead of its class: it was accepted earlier."""
+        """Make due deliveries eligible. They go ahead of their class, because they were accepted
+        earlier."""
         waits = self.waits
         due: list[Delivery] = []
         while waits and waits[0][0] <= now:
@@ -75,11 +77,11 @@ class EligibleQueue:
         return self.any_ready() or (bool(self.waits) and self.waits[0][0] <= now)
 
     def live(self) -> list[deque[Delivery]]:
-        """Return what is eligible of each class of live deliveries, the most urgent first."""
+        """Return the eligible deliveries of each live class, the most urgent class first."""
         return [queue for queue in self.ready[: DeliveryClass.REPLAY] if queue]
 
     def turn(self, live: list[deque[Delivery]]) -> deque[Delivery]:
-        """Return the one of several classes, as `live` returns them, that the next place is for."""
+        """Return the class that gets the next place, among several as `live` returns them."""
         if self.favoured < FAVOURED:
             self.favoured += 1
             return live[0]
@@ -99,14 +101,14 @@ class EligibleQueue:
         return None
 
     def tidy(self) -> None:
-        """Let go of deques that were emptied."""
+        """Drop empty deques."""
         ready = self.ready
         for place, queue in enumerate(ready):
             if queue is not None and not queue:
                 ready[place] = None
 
     def waiting(self) -> Iterator[Delivery]:
-        """All deliveries in here, in no order."""
+        """All deliveries in the queue, in no order."""
         yield from self.urgent.values()
         for queue in self.ready:
             yield from queue or ()
@@ -114,7 +116,8 @@ class EligibleQueue:
             yield delivery
 
     def remove(self, identifier: str) -> Delivery | None:
-        """Remove and return a delivery by its id, if it is here. For rare events: it looks at all."""
+        """Remove and return a delivery by its id, if it is here. Only for rare events: it searches the
+        whole queue."""
         if identifier in self.urgent:
             return self.urgent.pop(identifier)
         for queue in self.ready:

@@ -30,7 +30,8 @@ from engine.submission.receipts import Accepted
 
 AT_ONCE = 8  # attachments being kept: each is two flushes to disk and three short statements
 WAITING_MOST = (
-    1_000  # events that wait for their attachments: a batch, or some seconds' worth; past it 503
+    # events that can wait for their attachments: a batch, or some seconds' worth; more get 503
+    1_000
 )
 BATCH_FILES = 1_000  # of one request: some seconds of flushes, as BATCH_DELIVERIES is of commit
 RETRY_S = 1
@@ -85,8 +86,8 @@ class Attaching:
         return attached
 
     async def attach_all(self, entries: list[Accepted | Refusal]) -> Attached:
-        """Keep what the events of a batch bring. An event that is refused is replaced by its refusal.
-        Raises Refusal `payload_too_large` past `BATCH_FILES` attachments."""
+        """Keep the attachments of a batch's events. An event that is refused is replaced by its
+        refusal. Raises Refusal `payload_too_large` past `BATCH_FILES` attachments."""
         bringing = [
             (index, entry)
             for index, entry in enumerate(entries)
@@ -117,7 +118,7 @@ class Attaching:
         return whole
 
     async def let_go(self, attached: Attached) -> None:
-        """Hold the content no longer: its events are durable, or surely will not be."""
+        """Release the content: the events are durable, or will surely not be."""
         while attached.held:
             await self._depot.let_go(attached.held.pop())
 
@@ -175,7 +176,8 @@ class Attaching:
     async def _shared(
         self, file: FileRecord, index: int, uri: str, attached: Attached
     ) -> FileRecord:
-        """Return the row of an attachment whose content another file has, or will have."""
+        """Return the row of an attachment whose content belongs, or will belong, to another
+        file too."""
         lender = await self._files.get(file.environment, uri.lower()) if is_file_id(uri) else None
         if lender is None:
             raise no_such_file(index)
@@ -185,7 +187,7 @@ class Attaching:
             kept = self._depot.hold(file.environment, lender.sha256, lender.size)
             attached.held.append(kept)
             lender = await self._files.get(file.environment, lender.id)
-            if lender is None:  # the file was removed between the two looks
+            if lender is None:  # the file was removed since the first look
                 raise no_such_file(index)
         return structs.replace(
             file,

@@ -44,17 +44,17 @@ from engine.submission.submission import Fate, Submission, claim_of
 __all__ = ["Done", "Ingest", "Reply"]
 
 SLICE_S = 0.0005  # how long a batch may hold the loop at a time
-# Between two looks at the clock: some 150 us. An event takes as long as so many bytes, beside its own.
+# Bytes between two looks at the clock: some 150 us. An event costs its own bytes and these.
 LOOK_BYTES = 16 * 1024
 EVENT_COST_BYTES = 1024
-# Larger batches are read one at a time, environments in turn: eight at once would hold the loop for eight
-# slices between two other tasks. Smaller ones need only one slice.
+# Larger batches are read one at a time, environments in turn: eight at once would hold the loop for
+# eight slices in a row. Smaller batches need only one slice.
 SMALL_BYTES = 64 * 1024
-# Of an environment. The bound on a workspace's bodies in memory usually comes first.
+# Batches of one environment. The bound on a workspace's bodies in memory usually comes first.
 LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
 _NORMAL = DeliveryOrigin.NORMAL  # looking a member up costs more than a call
-_BATCH_DEPTH = MAX_DEPTH - 2  # left for an event within the batch's object and array
+_BATCH_DEPTH = MAX_DEPTH - 2  # depth that is left for an event in a batch
 
 log = structlog.get_logger("angarium.ingest")
 
@@ -79,9 +79,9 @@ class Ingest:
         attaching: Attaching | None = None,
         senders: RecentSenders | None = None,
     ) -> None:
-        """`keys` None: an event that a schema refuses is refused, whatever its key. `attaching` None:
-        there is no place for attachments, and events keep them inline."""
-        self.judge = EventJudge(router, senders)  # one for all that is judged of an event
+        """`keys` None: an event that its schema refuses is refused, even if its key was accepted
+        before. `attaching` None: attachments are not stored as files, and events keep them inline."""
+        self.judge = EventJudge(router, senders)  # the judge of all events
         self._router = router
         self._submit = submit
         self._identity = identity
@@ -100,8 +100,8 @@ class Ingest:
         key: str | None = None,
         trace: str | None = None,
     ) -> None:
-        """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events.
-        `key`: the idempotency key of its one event. `trace`: of its events. The head states them."""
+        """Take one request's body; `done` is called exactly once, now or later. `hops` and `trace` are
+        those of its events, `key` is the key of its single event. The request's head states them."""
         MARK.whom = environment.number
         if batch:
             given = (body, hops, trace)
@@ -128,7 +128,7 @@ class Ingest:
     async def _finish(
         self, environment: int, given: tuple[Accepted | Unfinished, int], done: Done
     ) -> None:
-        """Finish an event's judgement and make its attachments files, where it needs that; submit it."""
+        """Finish an event's judgement, make its attachments files if necessary, and submit it."""
         del environment
         entry, size = given
         if isinstance(entry, Unfinished):
@@ -154,14 +154,14 @@ class Ingest:
         )
 
     def _told(self, attached: Attached, tell: Callable[[Fate], None]) -> Callable[[Fate], None]:
-        """Return what must be done after an event's fate is known, if it has files."""
+        """Return what to call with an event's fate: if the event has files, it releases them, too."""
         attaching = self._attaching
         if attaching is None or not attached.held:
             return tell
 
         def told(fate: Fate) -> None:
             tell(fate)
-            if fate.refusal != "internal":  # rows can still appear: the next start finds out
+            if fate.refusal != "internal":  # otherwise rows can still appear
                 self._spawn(attaching.let_go, attached)
 
         return told
@@ -174,7 +174,7 @@ class Ingest:
         trace: str | None,
         given: object,
     ) -> None:
-        """Run the work that answers one request. Where the work breaks, answer the request here."""
+        """Run the work that answers one request. If the work breaks, answer the request here."""
         TASK_MARK.set((work.__name__, environment))
         try:
             try:
@@ -191,7 +191,7 @@ class Ingest:
             done(failed("internal"))
 
     async def _refused(self, environment: int, refusal: KeyedRefusal, done: Done) -> None:
-        """Answer an event that was refused: its key, where it was accepted before, comes first."""
+        """Answer an event that was refused. If its key was accepted before, that answer comes first."""
         known = await self._known(environment, [refusal])
         fate = Fate(lost=known)
         done(receipt(refusal.accepted, fate) if known else refused(refusal))
@@ -220,7 +220,7 @@ class Ingest:
     async def _read(
         self, environment: int, body: bytes, hops: int, trace: str | None
     ) -> list[Accepted | Refusal]:
-        """Read and check a batch, a large one in its turn."""
+        """Read and check a batch. A large batch waits for its turn."""
         if len(body) <= SMALL_BYTES:
             return await self._entries(environment, read_batch(body), hops, trace)
         async with self._large.held(environment):
@@ -302,7 +302,7 @@ class Ingest:
         given, payload = read_event(body, max_depth)
         event = self._event(environment, given, payload)
         event.hops = hops
-        if given.traceparent:  # the event's own goes before the request's
+        if given.traceparent:  # it goes before the request's
             trace = stated_trace(given.traceparent, given.tracestate or None) or trace
         event.trace = trace
         if key is not None:
@@ -337,7 +337,7 @@ class Ingest:
 
     def _event(self, environment: int, given: DecodedEvent, payload: bytes) -> Event:
         identifier = self._identity.event()
-        return Event(  # in the order of its fields: names cost as much again
+        return Event(  # in the order of its fields: keywords would double the cost
             identifier,
             environment,
             given.eventType,
@@ -369,7 +369,7 @@ def _brings_files(entry: Accepted | Refusal) -> bool:
 def deliveries_of(
     event: Event, choices: tuple[Choice, ...], kind: DeliveryKind = DeliveryKind.EVENT
 ) -> list[Delivery]:
-    """Return an event's deliveries, one for each choice. Raises Refusal past the most of them."""
+    """Return an event's deliveries, one for each choice. Raises Refusal if there are too many."""
     if not choices:
         return []
     if len(choices) > MAX_FANOUT:
@@ -379,13 +379,13 @@ def deliveries_of(
     for ordinal, choice in enumerate(choices, 1):
         destination = choice.destination
         deliveries.append(
-            Delivery(  # in the order of its fields: names cost as much again
+            Delivery(  # in the order of its fields: keywords would double the cost
                 delivery_id(event.id, ordinal),
                 event,
                 destination.id,
                 choice.queue,
                 lane,
-                0,  # the seq, which the commit gives
+                0,  # the seq, which the commit sets
                 choice.priority,
                 kind,
                 _NORMAL,
@@ -396,5 +396,5 @@ def deliveries_of(
 
 
 def _with(fate: Fate, known: dict[str, Claimed]) -> Fate:
-    """Return a fate that tells of further duplicates."""
+    """Return a fate with further duplicates."""
     return Fate(fate.refusal, {**(fate.lost or {}), **known}) if known else fate

@@ -27,7 +27,7 @@ from engine.outbound.ports import (
 from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
-# Each costs as much as a delivery's run. A caller that asks for more at once gets details without a body.
+# Runs at once. Each costs as much as a delivery's run. A further caller gets details without a body.
 AT_ONCE = 32
 AT_ONCE_WORKSPACE = 4
 
@@ -114,7 +114,7 @@ class Remake:
 
 
 def _masked(config: object) -> object:
-    """Put the mask where a secret was left out."""
+    """Put the mask where a secret was."""
     if config is None:
         return MASK
     if isinstance(config, dict):

@@ -1,7 +1,7 @@
 """The way of a request to the process that has its part, on this machine or on another one.
 
-The rows of nodes tell where each part is. Between machines a link has the TLS of the other end's door:
-the handshake proves which certificate that is, so no authority has to.
+The rows of nodes tell where each part is. Between machines a link uses the TLS of the other door. The
+handshake proves that door's certificate, so no certificate authority is needed.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from engine.peers.handshake import NO_TLS, WITHIN_S, Address, LinkError, dial
 
 
 class SecuredLink(trio.abc.AsyncResource):
-    """A link under TLS, with what a stream of a socket has."""
+    """A link under TLS, with the methods of a socket's stream."""
 
     def __init__(self, stream: trio.SocketStream) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -51,12 +51,12 @@ class SecuredLink(trio.abc.AsyncResource):
         return bytes(await self._stream.receive_some(max_bytes))
 
     async def aclose(self) -> None:
-        """Close the connection at once: what it carries says where it ends."""
+        """Close the connection at once: the messages on it mark their own end."""
         await trio.aclose_forcefully(self._stream)
 
 
 def digest_of(certificate: bytes) -> bytes:
-    """Return the digest of a certificate in DER, as links tell it."""
+    """Return the digest of a certificate in DER, in the form that links use."""
     return hashlib.sha256(certificate).digest()
 
 
@@ -64,7 +64,7 @@ Link = trio.SocketStream | SecuredLink
 
 
 class PartLinks:
-    """The ways to all parts. Owner of what is known of each: the process's trio thread.
+    """The ways to all parts. Owner of the state of each way: the process's trio thread.
 
     `rows` returns the nodes as of the last look. `local` leads to the other processes of this machine.
     """
@@ -91,8 +91,8 @@ class PartLinks:
         return next((row for row in self._rows() if row.active and row.part == part), None)
 
     def moved(self) -> list[int]:
-        """Return the parts that have another holder than at the last call: links to the former one are of
-        no use."""
+        """Return the parts that have another holder than at the last call: links to the former holder
+        are of no use."""
         held = {
             row.part.number: row.id for row in self._rows() if self.holder(row.part.number) is row
         }

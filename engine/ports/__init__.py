@@ -84,7 +84,7 @@ class DirtyDestination(Struct, gc=False, frozen=True):
 
     @classmethod
     def each_of(cls, named: Iterable[tuple[int, str]]) -> list["DirtyDestination"]:
-        """Return one for each environment and id, in the order in which all statements lock rows."""
+        """Return one row per environment and id, in the order in which all statements lock rows."""
         return [cls(env, each, shard_of(each)) for env, each in sorted(set(named))]
 
 
@@ -204,9 +204,9 @@ class BacklogRow(Struct, gc=False):
 class ReadBack(Struct):
     """A stretch of a destination's queue.
 
-    `deliveries` are in seq order. Everything up to and including `through` that was asked for has been
-    examined (so a cursor may move there); `skipped` has, for every lane that was passed over within the
-    stretch, its first seq. `end`: there was nothing beyond.
+    `deliveries` are in seq order. All rows up to and including `through` have been examined (so a
+    cursor may move there). `skipped` has, for each lane that was passed over within the stretch, its
+    first seq. `end`: the queue has no further rows.
     """
 
     deliveries: list[Delivery]
@@ -216,7 +216,7 @@ class ReadBack(Struct):
 
 
 class BacklogStore(Protocol):
-    """Reads of deliveries that wait in PostgreSQL. None of these writes."""
+    """Reads of deliveries that wait in PostgreSQL. None of these reads writes."""
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
         """All destinations with unsettled work."""
@@ -249,7 +249,8 @@ class BacklogStore(Protocol):
     async def first_retry(
         self, environment: int, destination: str
     ) -> tuple[int | None, int | None]:
-        """(lowest seq, earliest next_attempt_at_ms) over the RETRYING deliveries; None where none."""
+        """Return (lowest seq, earliest next_attempt_at_ms) over the RETRYING deliveries; None if there
+        are none."""
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
         """PENDING deliveries from `from_seq` on, plus all RETRYING ones."""
@@ -263,11 +264,11 @@ class BacklogStore(Protocol):
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """Those of some deliveries of a destination that are PENDING or RETRYING."""
+        """Return those of the given deliveries of a destination that are PENDING or RETRYING."""
 
     async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
-        """The last snapshot of each actor (environment, destination), in the order asked for; None for
-        one that has none."""
+        """Return the last snapshot of each actor (environment, destination), in the order of `actors`.
+        None for an actor without a snapshot."""
 
 
 # --- sending ---------------------------------------------------------------------------------------
@@ -277,8 +278,9 @@ class Transmission(Struct, gc=False):
     """One attempt to be sent: destination, delivery, and the number that the attempt will have in the
     log.
 
-    `body` None: the event's own. `headers` are of this attempt; each takes the place of a header of the
-    destination of the same name. They are checked where they are made. `trace` None: the event's own.
+    `body` None: the event's own body. `headers` are for this attempt only; each replaces the
+    destination's header of the same name. Their maker has checked them. `trace` None: the event's own
+    trace.
     """
 
     destination: Destination

@@ -20,10 +20,11 @@ READ = select.EPOLLIN if hasattr(select, "epoll") else 1
 WRITE = select.EPOLLOUT if hasattr(select, "epoll") else 4
 _HANGUP = (select.EPOLLHUP | select.EPOLLERR) if hasattr(select, "epoll") else 0
 _READINESS = READ | WRITE
-# A pass is bounded, so that every other trio task runs between two: so many requests take 0.6 ms, as many
-# reads of 64 KiB that somebody pours at us 3 ms. Who was not served comes first in the next pass.
+# A pass is bounded, so that every other trio task runs between two passes. So many requests take 0.6
+# ms; so many reads of 64 KiB from a flooding client take 3 ms. Sockets that were not served come first
+# in the next pass.
 PASS_EVENTS = 64
-# A pass that has taken so long goes on after every other task ran: dear requests take 2 to 4 ms each.
+# After so long, a pass pauses until every other task has run: costly requests take 2 to 4 ms each.
 PASS_S = 0.005
 # The priority of a descriptor. Known callers have shown a right to something, newcomers have not asked
 # yet, and strangers had no right to their last request. However many are ready, newcomers get at most
@@ -42,18 +43,18 @@ ACTIVE_S = 0.05  # known callers are active for so long after something of their
 
 
 class Ready(Protocol):
-    """What a descriptor is registered with."""
+    """The handler of a descriptor."""
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Read and write what can be without blocking."""
+        """Read and write as much as is possible without blocking."""
 
     def abort(self, error: BaseException | None) -> None:
         """Close at once: the peer hung up, or `ready` raised `error`. Must not raise."""
 
 
 class _Nobody:
-    """Whom a descriptor concerns that is not watched any more: the handler itself knows its registration,
-    and two that know each other wait for the collector."""
+    """The handler of a descriptor that is no longer watched. It replaces the real handler, which refers
+    to its registration: two objects that refer to each other would wait for the garbage collector."""
 
     def ready(self, readable: bool, writable: bool) -> None:
         """Do nothing."""
@@ -66,23 +67,23 @@ _NOBODY = _Nobody()
 
 
 class _PriorityClass:
-    """All descriptors of one priority, as one handler of the pass."""
+    """All descriptors of one priority, handled together in a pass."""
 
     def __init__(
         self, poll: select.epoll, serve: "Callable[[_PriorityClass], None]", rest: float
     ) -> None:
         self.poll = poll
-        self.rest = rest  # times what its turn took
-        self.used_s = 0.0  # since its last rest, of turns beside known callers
-        self.resumes_at = 0.0  # trio's time
+        self.rest = rest  # the rest after a turn, as a multiple of the turn's time
+        self.used_s = 0.0  # time of turns beside known callers, since the last rest
+        self.resumes_at = 0.0  # on trio's clock
         self._serve = serve
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Serve some of them."""
+        """Serve some of the descriptors."""
         self._serve(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Do nothing: each has a barrier of its own."""
+        """Do nothing: each descriptor has a barrier of its own."""
 
 
 class Registration:
@@ -99,7 +100,7 @@ class Registration:
         self.watched = True  # until `unregister`, which is for good
 
 
-_Batch = list[tuple[Registration, int]]  # with what each is ready for
+_Batch = list[tuple[Registration, int]]  # with the readiness of each
 
 
 class Reactor:
@@ -110,7 +111,7 @@ class Reactor:
         on_error: Callable[[Exception], None],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`clock`: what a pass is measured with."""
+        """`clock` measures the passes."""
         self._poll = select.epoll()
         # By priority. The others are registered with that of the known, each as one of many.
         self._polls = (self._poll, select.epoll(), select.epoll())
@@ -121,10 +122,10 @@ class Reactor:
         self._on_error = on_error
         self._in_pass = False
         self.passes = 0
-        self._resting: list[_PriorityClass] = []  # not in the selector until their rest is over
-        self._class_turns = 0  # in the present pass
-        self._known_ready = False  # in the last pass
-        self._known_at = -math.inf  # when known callers were active
+        self._resting: list[_PriorityClass] = []  # out of the selector until their rest is over
+        self._class_turns = 0  # turns of classes in the present pass
+        self._known_ready = False  # whether a known caller was ready in the last pass
+        self._known_at = -math.inf  # when a known caller was last active
         for priority, rest in RESTS.items():
             poll = self._polls[priority]
             self._registrations[poll.fileno()] = Registration(
@@ -151,13 +152,13 @@ class Reactor:
             poll.register(registration.fd, registration.interest)
 
     def modify(self, registration: Registration, interest: int) -> None:
-        """Change what is waited for; `interest` must not be 0 (use `unregister`)."""
+        """Change the readiness that is watched; `interest` must not be 0 (use `unregister`)."""
         if registration.interest != interest:
             registration.interest = interest
             registration.poll.modify(registration.fd, interest)
 
     def unregister(self, registration: Registration) -> None:
-        """Stop watching, leaving the socket open. Harmless when that was done already."""
+        """Stop watching, and leave the socket open. Harmless if it is not watched."""
         registration.watched = False
         registration.handler, registration.interest = _NOBODY, 0
         if self._registrations.get(registration.fd) is registration:
@@ -165,9 +166,9 @@ class Reactor:
             registration.poll.unregister(registration.fd)
 
     def close(self, registration: Registration, sock: socket.socket) -> None:
-        """Stop watching and close the descriptor: at the end of the present pass, so that no number is
-        reused within it. Between passes close it at once, since nobody knows when the next pass will
-        be."""
+        """Stop watching and close the descriptor. Within a pass it is closed at the pass's end, so that
+        no number is reused within the pass. Between passes it is closed at once, since the next pass
+        can be far off."""
         self.unregister(registration)
         if self._in_pass:
             self._dying.append(sock)
@@ -175,7 +176,8 @@ class Reactor:
             sock.close()
 
     async def run(self) -> None:
-        """Serve until cancelled; one pass handles what was ready when it began, or a part of that."""
+        """Serve until cancelled; one pass handles some or all of the descriptors that were ready when
+        it began."""
         poll = self._poll.poll
         descriptor = self._poll.fileno()
         wait_readable, checkpoint = trio.lowlevel.wait_readable, trio.lowlevel.checkpoint
@@ -199,14 +201,15 @@ class Reactor:
                     self._in_pass = False
                     self._bury()
                 self.passes += 1
-                # Others run, and under load there is more by then: a look costs less than a wait.
+                # Other tasks run. Under load more descriptors are ready after that: a look costs less
+                # than a wait.
                 await checkpoint()
             self._known_ready = len(events) > self._class_turns
             self._class_turns = 0
 
     def _found(self, events: list[tuple[int, int]]) -> _Batch:
-        # Objects are looked up before any of them runs: one that is closed and replaced within the
-        # pass, under the same number, must not be woken by its predecessor's readiness.
+        # Handlers are looked up before any of them runs. If a handler is closed and replaced within the
+        # pass, under the same number, the readiness of the old one must not wake the new one.
         registrations, gone = self._registrations, self._gone
         return [(registrations.get(fd, gone), mask) for fd, mask in events]
 
@@ -215,7 +218,7 @@ class Reactor:
         clock, mark = self._clock, MARK
         rest = iter(batch)
         for registration, ready in rest:
-            # What was waited for when the batch came need not be waited for any more.
+            # The handler may no longer wait for this readiness.
             mask = ready & (registration.interest | _HANGUP)
             handler = registration.handler
             mark.what, mark.whom = registration.kind, None
@@ -232,7 +235,8 @@ class Reactor:
         return []
 
     def _serve_class(self, served: _PriorityClass) -> None:
-        """Serve a priority class for its part of a pass; the others come first in the next pass."""
+        """Serve a priority class for its share of a pass; the rest of the class comes first in the next
+        pass."""
         now = began = self._clock()
         beside_known = self._known_active(now)
         end = began + (BESIDE_KNOWN_S if beside_known else STRANGERS_S)

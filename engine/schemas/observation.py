@@ -1,7 +1,7 @@
 """The observation of one place in a type's payloads: its kinds, formats, values and members.
 
-The rule: an inferred schema must hold for every payload that was seen. Whatever was not watched from the
-first value on is left open. Nothing here knows events.
+The rule: an inferred schema must hold for every observed payload. A property that was not watched from
+the first value on stays open. Nothing here knows events.
 """
 
 import re
@@ -12,13 +12,13 @@ from typing import Any
 
 import jsonschema_rs
 
-MAX_SIGHTS = 1_000  # of one inference: places beyond are left open
-MAX_NAMES = 100  # of one object: beyond them it is a map, whose names are data
+MAX_SIGHTS = 1_000  # places in one inference; further places are left open
+MAX_NAMES = 100  # names in one object; with more it is a map, whose names are data
 NAME_LENGTH = 128
 ENUM_VALUES = 8
 ENUM_LENGTH = 64
-ENUM_SEEN = 20  # strings before a few values can be told from chance
-ENUM_EACH = 5  # times that each is seen on average
+ENUM_SEEN = 20  # strings needed to tell an enum from chance
+ENUM_EACH = 5  # how often each value must be seen on average
 FORMAT_LENGTH = 1_024
 PAUSE = 256  # values between two pauses: a tenth of a millisecond
 _FORMATS = {
@@ -36,7 +36,7 @@ class ObservationRoom:
         self.left = sights
 
     def sight(self) -> "Observation | None":
-        """Return a new place, None where there is no room for it."""
+        """Return a new place, None if there is no room for it."""
         if self.left <= 0:
             return None
         self.left -= 1
@@ -54,15 +54,15 @@ class Observation:
         self.values: dict[str, int] | None = {}  # None when they are too many
         self.members: dict[str, Observation] = {}
         self.rest: Observation | None = None  # of a map: the observation of all its values
-        self.frozen = False  # members were passed over: no further ones can be told
+        self.frozen = False  # True if members were passed over: it takes no further members
         self.items: Observation | None = None
-        self.lost = False  # items were passed over
+        self.lost = False  # True if items were passed over
 
     # --- looking
 
     def look(self, value: Any, room: ObservationRoom) -> Iterator[None]:
-        """Take in a value and everything within it; yield after each slice."""
-        # The innermost last: a value's members are taken in before its next sibling.
+        """Observe a value and everything within it; yield after each slice."""
+        # The innermost is last: a value's members are observed before its next sibling.
         waiting: list[Iterator[tuple[Observation, Any]]] = [iter(((self, value),))]
         looked = 0
         while waiting:
@@ -140,7 +140,8 @@ class Observation:
     # --- putting together
 
     def fold(self) -> "Observation | None":
-        """Become a map; return the observation of its values, None where not all were watched."""
+        """Become a map. Return the observation of its values, or None if not all values were
+        watched."""
         rest = Observation()
         for sight in self.members.values():
             rest.absorb(sight)
@@ -150,7 +151,7 @@ class Observation:
         return self.rest
 
     def absorb(self, other: "Observation") -> None:
-        """Take in the observation of another place."""
+        """Merge the observation of another place into this one."""
         for kind, count in other.seen.items():
             self.seen[kind] = self.seen.get(kind, 0) + count
         if other.formats is not None:
@@ -179,7 +180,7 @@ class Observation:
         if self.rest is not None or other.rest is not None:
             self._absorb_map(other)
             return
-        if other.frozen:  # a name that is missing there may have been passed over
+        if other.frozen:  # a name that `other` lacks may have been passed over there
             self.members = {name: s for name, s in self.members.items() if name in other.members}
         for name, sight in other.members.items():
             if name not in self.members and not self.frozen:

@@ -1,7 +1,7 @@
 """The look-up of idempotency keys before a commit, for events that their schema refuses.
 
-A key that was accepted is answered as before, whatever the schema says by now. An event that passes its
-schema is not looked up here: its commit does that.
+If a key was accepted before, the answer is the same again, even if the schema refuses the event now. An
+event that passes its schema is not looked up here: its commit does that.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,17 +13,17 @@ from engine.model.errors import Refusal
 from engine.ports import Claimed, StoreAwayError, StoreError
 from engine.submission.receipts import Accepted
 
-AT_ONCE = 2  # look-ups: refused events must not take the connections that others read by
-MAX_WAITING = 500  # as many as are answered within about a second
+AT_ONCE = 2  # look-ups at once: refused events must leave connections for other readers
+MAX_WAITING = 500  # callers that can wait: as many as are answered within about a second
 
 
 class ClaimReader(Protocol):
-    """Reads who holds idempotency keys."""
+    """The reader of idempotency keys and their holders."""
 
     async def holders(
         self, environment: int, keys: Sequence[str], now_ms: int
     ) -> dict[str, Claimed]:
-        """Return the holders of those keys that are held at an instant. Raises StoreError."""
+        """Return the holders of the keys that are held at an instant. Raises StoreError."""
 
 
 class KeyedRefusal(Refusal):
@@ -31,7 +31,7 @@ class KeyedRefusal(Refusal):
 
     def __init__(self, refusal: Refusal, accepted: Accepted) -> None:
         super().__init__(refusal.code, refusal.message, refusal.details)
-        self.accepted = accepted  # as if it had been: its claim, and no deliveries
+        self.accepted = accepted  # the event as if accepted: its claim, and no deliveries
 
     @property
     def key(self) -> str:
@@ -53,8 +53,8 @@ class KeyLookup:
     async def holders(
         self, environment: int, refusals: Sequence[KeyedRefusal]
     ) -> dict[str, Claimed]:
-        """Return who holds the keys of refused events. Raises Refusal `overloaded` or `internal`: as
-        yet nothing was accepted of what they came with."""
+        """Return the holders of refused events' keys. Raises Refusal `overloaded` or `internal`:
+        nothing of their request has been accepted yet."""
         if self._waiting >= MAX_WAITING:
             raise Refusal("overloaded", "too many events are being refused", retry_after_s=1)
         keys = sorted({each.key for each in refusals})
@@ -73,9 +73,9 @@ class KeyLookup:
 def duplicates(
     entries: list[Accepted | Refusal], holders: dict[str, Claimed]
 ) -> dict[str, Claimed]:
-    """Put what was accepted before (or earlier in the same batch) in the place of its refusal.
+    """Replace the refusal of each event that was accepted before (or earlier in the same batch).
 
-    Returns the holders by the id of the event that came too late, as a commit does.
+    Returns the holders by the id of the repeated event, as a commit does.
     """
     known: dict[str, Claimed] = {}
     earlier: dict[str, Claimed] = {}

@@ -1,6 +1,7 @@
-"""Random histories: arrivals, outcomes, crashes, changes, an absent store and killed processes, by seed.
+"""Random histories, drawn from seeds: arrivals, outcomes, crashes, changes, a lost store, killed
+processes.
 
-Safety is checked all the time; then the faults end, and everything must have been delivered.
+Safety is checked after each step. At the end the faults stop, and everything must be delivered.
 """
 
 import random
@@ -21,11 +22,12 @@ from tests.actors.test_crashes import brittle
 SEEDS = range(24)
 LIVES = 3  # processes, one after another, on one store
 STEPS = 60  # of faults, in each; in the last one more, until REQUEUED were
-REQUEUED = 10  # a history without any would show nothing of them, and chance makes some
+# the fewest requeued deliveries of a history: without any, it would test no requeueing
+REQUEUED = 10
 
 
 class Chaos:
-    """What happens to one store and its destinations."""
+    """The faults of one store and its destinations."""
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -38,7 +40,7 @@ class Chaos:
         self.made = self.requeued = 0
 
     def trap(self, step: str, deliveries: Sequence[Delivery]) -> bool:
-        """Break a machine now and then."""
+        """Break a machine sometimes."""
         breaks = not self.calm and self.chance.random() < 0.003
         self.crashes += breaks
         return breaks
@@ -51,7 +53,7 @@ class Chaos:
         return self.chance.choice([0.001, 0.05, 0.5, 3.0]), outcome
 
     async def live(self, last: bool) -> None:
-        """One process, from recovery to its sudden end."""
+        """Run one process, from recovery to its sudden end."""
         world = World(
             seed=self.chance.getrandbits(32),
             make_machine=brittle(self.trap),
@@ -87,7 +89,7 @@ class Chaos:
         assert not world.errors
 
     async def step(self, world: World, nursery: trio.Nursery) -> None:
-        """Do something."""
+        """Make one random change."""
         chance = self.chance
         name = chance.choice(list(self.destinations))
         match chance.randrange(14):
@@ -118,7 +120,7 @@ class Chaos:
         await trio.sleep(chance.choice([0, 0.001, 0.02, 0.3, 2.0]))
 
     async def drain(self, world: World) -> None:
-        """End all faults: what was accepted must be delivered."""
+        """End all faults. Every accepted delivery must be delivered then."""
         self.calm = True
         self.store.away = False
         self.store.latency_s = 0.001
@@ -138,7 +140,7 @@ class Chaos:
         assert list(world.directory.known(1)) == []
 
     def check(self) -> None:
-        """Nothing is lost, and lanes were served in order."""
+        """Check that no delivery is lost, and that lanes were served in order."""
         statuses = {row.status for row in self.store.rows.values()}
         assert statuses <= {DeliveryStatus.DELIVERED, DeliveryStatus.FAILED}
         order: dict[tuple[str, str | None], list[int]] = {}
@@ -160,7 +162,7 @@ class Chaos:
 async def test_nothing_is_lost_whatever_happens(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    # A seed is a whole history: tasks too are run in an order that it alone decides.
+    # A seed fixes the whole history, the order of tasks included.
     monkeypatch.setattr("trio._core._run._ALLOW_DETERMINISTIC_SCHEDULING", True)
     monkeypatch.setattr("trio._core._run._r", random.Random(seed))
     chaos = Chaos(seed)

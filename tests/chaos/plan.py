@@ -1,6 +1,6 @@
-"""A round's plan, drawn from its seed before anything runs: who disturbs what, when, and for how long.
+"""A round's plan, drawn from its seed before the round: the disturbances, their times and durations.
 
-Several hands act side by side, so that troubles meet: one strikes servers, others databases, roads and
+Several hands act side by side, so that faults meet: one strikes servers, others databases, network and
 receivers. Nothing here acts.
 """
 
@@ -12,18 +12,19 @@ from tests.chaos.book.databases import FailedOver, StatementsCancelled
 from tests.chaos.book.disks import FilesMayNotGrow
 from tests.chaos.book.disturbance import Disturbance
 
-# Between two of one hand, by the order of the books. A server must be up for the others to mean anything.
+# The rests between two steps of a hand, in the order of the books. Disturbances matter only while a
+# server is up.
 RESTS_S = ((1.5, 4.0), (0.5, 3.0), (0.2, 2.0), (0.2, 1.5))
 SWITCHED_S = (1.0, 4.0)  # between two changes of a database's leader
-SHORTER = 0.15  # the part of a rest that is left of it where everything is to come once
+SHORTER = 0.15  # the factor on a rest in rounds that have each disturbance once
 FOLLOWED = (
-    0.25  # the share of rounds that have a standby; they run slower, for each commit waits for it
+    0.25  # the share of rounds that have a standby; they run slower, since each commit waits for it
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One disturbance of a hand, after a rest, with a chance of its own."""
+    """One disturbance of a hand, after a rest, with a random seed of its own."""
 
     kind: type[Disturbance]
     rest_s: float
@@ -33,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a seed stands for. `followed`: the database has a standby; no step begins after `seconds`, if
+    """The plan of a seed. `followed`: the database has a standby. No step begins after `seconds`, if
     given. `nodes`: servers side by side; `workers` of each."""
 
     seed: int
@@ -45,7 +46,7 @@ class Plan:
 
 
 def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1) -> Plan:
-    """Draw a round of some `seconds`: as much as comes where nothing takes longer than it is left for."""
+    """Draw a round of about `seconds`, with as many steps as fit."""
     chance = random.Random(seed)
     followed = chance.random() < FOLLOWED
     hands = []
@@ -57,14 +58,14 @@ def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1) -> Plan:
             left -= step.rest_s + step.for_s
             steps.append(step)
         hands.append(steps)
-    if followed:  # the standby is there to be needed, once
+    if followed:  # the standby must be needed once
         hands[1].insert(len(hands[1]) // 2, _step(chance, [FailedOver], RESTS_S[1]))
     found = tuple(tuple(hand) for hand in hands)
     return Plan(seed, followed, seconds, found, nodes, workers)
 
 
 def everything(seed: int, nodes: int = 1, workers: int = 1) -> Plan:
-    """Draw a round that has each disturbance once, in an order and for times by the seed."""
+    """Draw a round that has each disturbance once; order and times depend on the seed."""
     chance = random.Random(seed)
     hands = []
     for book, rest_s in zip(books(nodes, workers), RESTS_S, strict=True):
@@ -78,7 +79,7 @@ def everything(seed: int, nodes: int = 1, workers: int = 1) -> Plan:
 
 
 def switched(seed: int) -> Plan:
-    """Draw a round on a database that Patroni keeps: it hands over, and is lost, and nothing else."""
+    """Draw a round on a database that Patroni manages: only switch-overs and losses of its leader."""
     chance = random.Random(seed)
     return Plan(
         seed, False, None, (tuple(_step(chance, [kind], SWITCHED_S) for kind in patroni.BOOK),)
@@ -91,7 +92,7 @@ def _may_come(kind: type[Disturbance], followed: bool) -> bool:
     return kind not in (
         FailedOver,
         FilesMayNotGrow,
-    )  # the latter stands in where no disk can be made
+    )  # the latter is used instead of another disturbance if no disk can be made
 
 
 def _step(

@@ -1,4 +1,4 @@
-"""An application of the framework that streams, and tells what it saw of it."""
+"""A streaming application of the framework. It reports what it received and sent."""
 
 import hashlib
 from collections.abc import AsyncGenerator
@@ -20,18 +20,19 @@ def digest(data: bytes) -> bytes:
 
 
 class Warehouse:
-    """Takes uploads at `/upload`, or does not read them at `/refuse`; gives `FILE` at `/file`."""
+    """The application. It takes uploads at `/upload`, does not read them at `/refuse`, and gives `FILE`
+    at `/file`."""
 
     def __init__(self, bodies: BodyBudget) -> None:
         self.bodies = bodies
         self.parts: list[int] = []
-        self.news = trio.Event()  # renewed with each part of an upload
-        self.go_on = trio.Event()  # uploads wait for it after their first part
+        self.news = trio.Event()  # a new event for each part of an upload
+        self.go_on = trio.Event()  # uploads wait for this event after their first part
         self.go_on.set()
         self.given = 0  # bytes of a download that were read
         self.fails_at: int | None = None
-        self.ended = trio.Event()  # an upload's handler has ended, or a download's source
-        self.drawn = 0  # the most
+        self.ended = trio.Event()  # set when an upload's handler or a download's source has ended
+        self.drawn = 0  # the most of the body budget that was in use
         self.app = Application("warehouse")
         self.app.post("/upload")(self.upload)
         self.app.post("/refuse")(self.refuse)
@@ -81,6 +82,6 @@ class Warehouse:
             yield FILE[at : at + LARGEST]
 
     async def wait_part(self, count: int) -> None:
-        """Wait until so many parts were taken."""
+        """Wait until `count` parts were taken."""
         while len(self.parts) < count:
             await self.news.wait()

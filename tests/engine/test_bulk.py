@@ -1,4 +1,4 @@
-"""Requests in bulk of one tenant, however many: they keep no other tenant from what is theirs."""
+"""Bulk requests of one tenant, however many: other tenants' requests still go on."""
 
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -28,7 +28,7 @@ def autojump_clock() -> MockClock:
 
 
 class Endless:
-    """Queues that are never empty, and an entry queue that takes its time."""
+    """Dead-letter queues that never become empty, and a slow entry queue."""
 
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int

@@ -1,4 +1,4 @@
-"""The runner of replay jobs beside a store in memory: turns, pauses, rates, refusals, rest."""
+"""The runner of replay jobs on a store in memory: turns, pauses, rates, refusals, rests."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -42,7 +42,7 @@ ZERO = "00000000-0000-0000-0000-000000000000"
 
 
 class FakeStore:
-    """Jobs, legs and originals in memory; it keeps what was enqueued, in order."""
+    """Jobs, legs and originals in memory; it keeps the enqueued replays, in order."""
 
     def __init__(self) -> None:
         self.jobs: dict[str, ReplayJob] = {}
@@ -73,24 +73,24 @@ class FakeStore:
     async def tally(
         self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
     ) -> Leg | None:
-        raise AssertionError("no job is for missing events here")
+        raise AssertionError("no job of these tests replays missing events")
 
     async def heads(self, job: ReplayJob, after: str, until: str | None) -> EventHeads:
-        raise AssertionError("no job is for missing events here")
+        raise AssertionError("no job of these tests replays missing events")
 
     async def undelivered(
         self, job: ReplayJob, destination: str, events: Sequence[str], limit: int, max_bytes: int
     ) -> tuple[list[Event], bool]:
-        raise AssertionError("no job is for missing events here")
+        raise AssertionError("no job of these tests replays missing events")
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
-        raise AssertionError("no job orders here")
+        raise AssertionError("no job of these tests gives orders")
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        raise AssertionError("no job orders here")
+        raise AssertionError("no job of these tests gives orders")
 
     async def order(self, step: OrderStep) -> bool:
-        raise AssertionError("no job orders here")
+        raise AssertionError("no job of these tests gives orders")
 
     def status(self, job: str) -> ReplayStatus:
         return self.jobs[job].status
@@ -174,7 +174,7 @@ class FakeStore:
 
 
 class FakeIntake:
-    """Draws seqs."""
+    """An intake that only draws seqs."""
 
     async def draw(self) -> int:
         await trio.lowlevel.checkpoint()
@@ -182,7 +182,7 @@ class FakeIntake:
 
 
 class Place:
-    """A runner with its entry queue, and receivers that take what they are told to."""
+    """A runner with its entry queue, and receivers that answer as they are told."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self.store = FakeStore()
@@ -566,7 +566,7 @@ async def test_long_steps_of_one_environments_jobs_leave_others_three_times_thei
     assert took[1] <= 50 / (1 + STEP_REST) + 1
     assert took[2] >= 25
     assert steps[theirs] >= 5_000
-    assert {steps[each] for each in mine} <= {2, 3}  # each in its turn
+    assert {steps[each] for each in mine} <= {2, 3}  # each job in its turn
 
 
 async def test_a_cancelled_job_is_let_go(place: Place, autojump_clock: MockClock) -> None:

@@ -1,4 +1,5 @@
-"""Files on their way to a receiver: signed URLs, the same bytes on every attempt, in the real service."""
+"""Files on their way to a receiver, in the real service: signed URLs, and the same bytes on every
+attempt."""
 
 import base64
 import hashlib
@@ -195,12 +196,13 @@ async def test_a_source_that_never_gives_its_file_ends_in_the_dead_letter_queue(
     assert (detail["status"], detail["dlqStatus"]) == ("FAILED", "IN_DLQ")
     assert detail["errorCategory"] == category
     assert receiver.received == []
-    # It is the source that failed: the destination is as it was, and the file may still come.
+    # The source has failed, not the destination: that stays as it was, and the file can still come.
     assert (await api("GET", f"/destinations/{made}")).json["status"] == "ACTIVE"
     assert (await api("GET", f"/files/{told['id']}")).json["state"] == "PENDING"
     assert (await api("GET", f"/files/{told['id']}/content")).code == "conflict"
     origin.answers["/f"] = whole(b"at last")
-    while detail["status"] != "DELIVERED":  # a failure is known for a moment, and told at once
+    # a source's failure is kept for a moment, and repeated at once
+    while detail["status"] != "DELIVERED":
         assert (await api("POST", f"/dlq/{detail['id']}/retry")).status == 200
         detail = await house.settled(api, detail["id"])
     (request,) = receiver.received

@@ -1,8 +1,9 @@
 """The time from a wheel to the first verified delivery: `python -m tests.packages.first_delivery`.
 
-It makes an empty environment, installs the wheels with pip, and delivers an event. Each
-stage has its wall time, and the CPU time of the programs that it ran: on a busy machine only the second
-tells what Angarium costs. The stages after the installation are ours. `--bar SECONDS` fails above it.
+It makes an empty environment, installs the wheels with pip, and delivers an event. Each stage has its
+wall time, and the CPU time of the programs that it ran. On a busy machine only the CPU time tells the
+cost of Angarium. The stages after the installation count as Angarium's. `--bar SECONDS` fails if they
+take longer.
 """
 
 import argparse
@@ -32,7 +33,7 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str, *, ours: bool) -> Iterator[None]:
-        """Time a stage. The CPU counts of programs that have ended within it."""
+        """Time a stage. Its CPU time is that of programs that ended within it."""
         wall, cpu = time.monotonic(), _cpu_of_children()
         yield
         self.add(name, time.monotonic() - wall, _cpu_of_children() - cpu, ours=ours)
@@ -71,7 +72,7 @@ def _wait_for(output: IO[str], text: str) -> str:
 
 
 def measure(wheels: list[Path], folder: Path) -> float:
-    """Measure every stage; return the wall seconds that are ours."""
+    """Measure every stage; return the wall seconds of Angarium's stages."""
     stages = Stages()
     print(LINE.format("stage", "wall s", "CPU s"))
     with stages.stage("empty environment", ours=False):
@@ -140,8 +141,12 @@ def deliver(program: Path, folder: Path, stages: Stages) -> None:
 def main() -> int:
     """Measure, and compare with the bar."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--wheels", type=Path, help="a folder with them; else they are built")
-    parser.add_argument("--bar", type=float, help="seconds that ours may take")
+    parser.add_argument(
+        "--wheels", type=Path, help="the folder of the wheels; by default they are built"
+    )
+    parser.add_argument(
+        "--bar", type=float, help="the most seconds that Angarium's stages can take"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="angarium-first-") as name:
         folder = Path(name)

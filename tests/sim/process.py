@@ -1,7 +1,7 @@
 """One process of the service: the engine's real parts, wired as `api.composition` wires them, under the
 real supervisor.
 
-It lives until it is killed, between any two steps: from then on nothing of it reaches anybody.
+It can be killed between any two steps: from then on nothing that it does has an effect.
 """
 
 from collections.abc import Callable
@@ -66,18 +66,18 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 CATALOG: Catalog = read_catalog()
-START_AGAIN_S = 1.0  # after the database was away at a start
-WATCH_S = 2.0  # between two looks whether the database is still this process's
-ALONE = 10  # times as long where nobody else ever takes it
-LARGE_ROWS = 4  # of a submission that goes by the intake for large ones: batches have 2 to 6 events
-TOLD_AT_ONCE = 2  # deliveries: groups here have few
+START_AGAIN_S = 1.0  # pause after a start that found no database
+WATCH_S = 2.0  # between two checks of the right to write
+ALONE = 10  # factor on this pause if no other process ever takes over
+LARGE_ROWS = 4  # rows of a submission for the large intake: batches have 2 to 6 events
+TOLD_AT_ONCE = 2  # deliveries: groups here are small
 MARK_AFTER = 3  # settlements: destinations here have few
 FLUSH_S = 3.0  # of the grace time, as in `api.composition`
 GRACE_S = 25.0
 
 
 class Process:
-    """One process. `stalled_until`: an instant of trio's clock until which it stands still. `group`: the
+    """One process. `stalled_until`: an instant of trio's clock until which it stalls. `group`: the
     processes of one parent, which share the database by parts."""
 
     def __init__(
@@ -95,17 +95,17 @@ class Process:
         self.faults = faults
         self.number = number
         self.clock_s = clock_s
-        self.drift_s = 0.0  # what its wall clock has jumped by since its start
+        self.drift_s = 0.0  # how far its wall clock has jumped since its start
         self.dead = False
         self.ready = self.stopping = self.cut = self.crash_next = self.break_next = False
-        self.broken = False  # by a hand-over that raised: then it may give up
+        self.broken = False  # a hand-over raised: the process may give up
         self.stalled_until = 0.0
-        self.held: list[Callable[[], None]] = []  # what is to be done when it goes on
+        self.held: list[Callable[[], None]] = []  # calls that wait until the stall ends
         self._awake = trio.Event()
         self._scope = trio.CancelScope()
         self._opened = trio.Event()
-        self._told = False  # to end in order
-        self._ending = trio.CancelScope()  # of what is done to end it in order
+        self._told = False  # whether it was told to end in order
+        self._ending = trio.CancelScope()  # the scope of its orderly end
         self._build()
 
     def _build(self) -> None:
@@ -256,7 +256,8 @@ class Process:
     # --- its life
 
     def children(self) -> list[Child]:
-        """What is supervised: as `api.composition.Server.children`, without what histories have not."""
+        """Return the supervised children, like `api.composition.Server.children`, without those that
+        histories do not use."""
         return [
             child("timers", self.timers.run),
             child("commands", self.commands.serve),
@@ -277,7 +278,8 @@ class Process:
 
     @property
     def _replays(self) -> list[Child]:
-        # It looks for jobs all the time: most of what a history without any would cost.
+        # The runner looks for jobs all the time: in a history without jobs it would be most of the
+        # cost.
         if not any(wish.kind == "replay" for wish in self.world.plan.wishes):
             return []
         return [child("replays", self.runner.run, restarts=ALWAYS)]
@@ -344,7 +346,7 @@ class Process:
                 return
 
     def kill(self) -> None:
-        """End it now, between two steps."""
+        """Kill it now, between two steps."""
         if self.dead:
             return
         self._end()
@@ -352,14 +354,14 @@ class Process:
         self._scope.cancel()
 
     def _end(self) -> None:
-        """Let nothing of it reach anybody from now on."""
+        """Let nothing that it does have an effect from now on."""
         self.dead = True
         self.ready = False
         self._ending.cancel()
         self.door.close()
         self._awake.set()
         held, self.held = self.held, []
-        for each in held:  # what was on its way to it is heard by nobody
+        for each in held:  # messages on their way to it are lost
             each()
         self.world.network.died(self)
         self.world.links.died(self)
@@ -392,11 +394,11 @@ class Process:
 
     @property
     def stalled(self) -> bool:
-        """Whether it stands still."""
+        """Whether it stalls."""
         return not self.dead and trio.current_time() < self.stalled_until
 
     def stall(self, lasts_s: float) -> None:
-        """Let it stand still, while the world goes on."""
+        """Stall it, while everything else goes on."""
         if self.dead:
             return
         if not self.stalled:
@@ -406,7 +408,7 @@ class Process:
         self.world.later(lasts_s, self._go_on)
 
     def wake(self) -> None:
-        """Let it go on at once, however long it was to stand still."""
+        """End its stall at once."""
         self.stalled_until = trio.current_time()
         self._go_on()
 
@@ -419,14 +421,14 @@ class Process:
             each()
 
     async def awake(self) -> None:
-        """Return when it does not stand still; never where it is dead."""
+        """Return when it does not stall. Never returns if it is dead."""
         while self.stalled:
             await self._awake.wait()
         if self.dead:
             await trio.sleep_forever()
 
     def turn_crashes(self, destination: str) -> bool:
-        """Whether this turn of an actor is to crash."""
+        """Return whether this turn of an actor crashes."""
         self.faults.count("turn", self)
         if not self.crash_next or self.dead:
             return False
@@ -435,22 +437,24 @@ class Process:
         return True
 
     def breaks(self, name: str, *, after: bool) -> str | None:
-        """Return whether a hand-over is to raise `before` it is done, or `after` where it may."""
+        """Return whether a hand-over raises: `before` it is done or, where that is possible, `after`
+        it."""
         self.faults.count("pass", self)
         if not self.break_next or self.dead:
             return None
         self.break_next, self.broken = False, True
         self.world.tell(Fault, "break", name)
-        for destination in list(self.models.destinations):  # any of them may have to begin anew
+        # any of these may have to read the store again
+        for destination in list(self.models.destinations):
             self.world.tell(Fault, "crash", destination)
         return self.world.chance(f"break {name}").choice(("before", "after" if after else "before"))
 
     def wall(self) -> float:
-        """Return what its wall clock says."""
+        """Return the time of its wall clock."""
         return self.world.now() + self.clock_s + self.drift_s
 
     def drift(self, to_s: float) -> None:
-        """Let its wall clock jump; the next look at it follows."""
+        """Let its wall clock jump; the next look at the clock follows."""
         self.drift_s = to_s
         self.world.tell(Fault, "drift", str(self.number), to_s)
         self.world.later(LOOK_EVERY_S, self._look_at_clock)
@@ -475,9 +479,9 @@ class Process:
         self.outbound.begin(transmission, done)
 
     def forget(self, destination: str) -> None:
-        """Take note that an actor leaves: nothing is prepared here."""
+        """Do nothing when an actor leaves: nothing was prepared for it."""
 
 
 def _never() -> float:
-    """The real time, which nothing in a history may depend on."""
+    """Return 0, never the real time: no history may depend on it."""
     return 0.0

@@ -1,4 +1,4 @@
-"""Short histories told by hand: each keeps all promises, or breaks one."""
+"""Short histories written by hand: each keeps all promises, or breaks one."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from tests.sim.telling import NOW, Telling, a_telling
 from tests.sim.trace import Answered, Asked, Ended, Fault, Item, JobRow, Posted, Told
 
-LATE = 60.0  # by then everybody knows of what was configured at the beginning
+LATE = 60.0  # by then every process knows the first configuration
 
 
 def events(telling: Telling, *marks: str) -> list[str]:
@@ -57,7 +57,7 @@ def torn(there: tuple[str, ...]) -> Telling:
 
 
 def not_answered(waited_s: float, killed_at: float | None = None) -> Telling:
-    """A caller goes away after so long without an answer."""
+    """A caller leaves if it gets no answer in this time."""
     telling = well()
     item = Item("c", "order.created")
     telling.tell(Posted(NOW + LATE + 20, 9, 1, 1, (item,)))
@@ -98,7 +98,7 @@ def without_a_rule() -> Telling:
 
 
 def rule_of_late(gone_s: float) -> Telling:
-    """A rule that ends so long before the event is posted."""
+    """A rule that ends this long before the event is posted."""
     telling = a_telling()
     telling.rule(LATE - gone_s, live=False)
     telling.send(LATE + 1, events(telling, "a")[0])
@@ -143,7 +143,8 @@ def sent_though_recorded() -> Telling:
 
 
 def side_by_side() -> Telling:
-    """Of two processes that begin at once one sends what the other has recorded meanwhile."""
+    """Two processes begin at once. One sends a delivery whose outcome the other has recorded
+    meanwhile."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.kill(LATE + 2)
@@ -162,8 +163,8 @@ def not_ended() -> Telling:
 
 
 def announced(at: float) -> Telling:
-    """An event of the service's own is there, made at such a time; its process is told to end at
-    `LATE` + 9, and no other follows."""
+    """One of the service's own events exists, made at a given time. Its process is told to end at
+    `LATE` + 9, and no other process follows."""
     telling = a_telling()
     made_at = f"{int((NOW + at) * 1000):012x}"
     own = f"{made_at[:8]}-{made_at[8:]}-7000-8000-000000000001"
@@ -175,7 +176,7 @@ def announced(at: float) -> Telling:
 
 
 def switch_off(telling: Telling, at: float, status: str = "DISABLED", **settings: Any) -> None:
-    """Somebody asks for a destination to be disabled, and it is."""
+    """A caller asks for a destination to be disabled, and it is."""
     telling.ask(at, "patch", "lost", of="d1", wanted=json.dumps({"status": status}))
     telling.destination(at, status=status, **settings)
 
@@ -203,8 +204,8 @@ def dead(attempts: int) -> Telling:
 
 
 def judged_late(crashed_at: float) -> Telling:
-    """An attempt ends while another is under way for long; before that one ends the schedule becomes
-    shorter, and the first is dead by the new one. The actor crashes at such a time."""
+    """An attempt ends while another is under way for long. Before the other ends, the schedule becomes
+    shorter, and by the new schedule the first delivery is dead. The actor crashes at a given time."""
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 3, two, None, lasts_s=15)
@@ -224,7 +225,7 @@ def discarded(kind: str) -> Telling:
 
 
 def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = None) -> Telling:
-    """The first of two fails while the second succeeds."""
+    """The first of two deliveries fails while the second succeeds."""
     telling = a_telling(ordering=ordering)
     for place, (mark, lane) in enumerate(zip("ab", lanes, strict=True)):
         telling.post(LATE + place, mark, customer=lane.removeprefix("c:"))
@@ -239,8 +240,8 @@ def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = 
 
 
 def heard_late(after_s: float) -> Telling:
-    """The first of a lane succeeds at a successor, and at its predecessor, which stood still for long.
-    The next is sent so long after it by the successor."""
+    """The first delivery of a lane succeeds at a successor, and at its predecessor, which stalled for
+    long. The successor sends the next delivery a given time later."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, lasts_s=20.0, recorded=False)
@@ -251,8 +252,8 @@ def heard_late(after_s: float) -> Telling:
 
 
 def given_up(late_by_s: float) -> Telling:
-    """A successor gives the first of a lane up and sends the next. Its predecessor, which stood still for
-    long, succeeds with the first: sent so long after the successor began."""
+    """A successor gives up the first delivery of a lane and sends the next. Its predecessor, which
+    stalled for long, succeeds with the first, sent a given time after the successor began."""
     telling = a_telling(ordering="STRICT", schedule_s=())
     one, two = events(telling, "a", "b")
     telling.boot(LATE + 3, 2)
@@ -264,8 +265,9 @@ def given_up(late_by_s: float) -> Telling:
 
 
 def requeued_behind(second_at: float) -> Telling:
-    """The first of a lane succeeds, and its process is killed before that is durable. It dies by another
-    schedule and is requeued: then it is behind the second, which is sent at such a time."""
+    """The first delivery of a lane succeeds, and its process is killed before that is durable. By
+    another schedule it is dead-lettered, and then requeued behind the second, which is sent at a given
+    time."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, 500)
@@ -300,8 +302,8 @@ def after_success() -> Telling:
 
 
 def retried(after_s: float, clock_s: float | None = None, set_s: float | None = None) -> Telling:
-    """Attempted again so long after a failure, by a process with such a clock. `set_s`: how far the
-    former process's clock was set meanwhile."""
+    """A delivery is attempted again a given time after a failure, by a process with a given clock.
+    `set_s`: how far the former process's clock was set meanwhile."""
     telling = a_telling(schedule_s=(10,))
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, 500)
@@ -382,7 +384,8 @@ def replayed(job: JobRow, times: int = 1) -> Telling:
 
 
 def asked_for_a_replay(*shown: str) -> Telling:
-    """What went to a destination is to be replayed, and one of two is. `shown`: by a list."""
+    """A replay of a destination's deliveries is asked for, and one of two is replayed. `shown`: by a
+    list."""
     telling = well()
     telling.ask(
         LATE + 15, "replay", of="d1", ids=("j",), wanted=json.dumps({"destinationId": "d1"}),
@@ -399,7 +402,7 @@ def a_job(status: str = "COMPLETED", matched: int = 1, enqueued: int = 1, done: 
 
 
 def former_owner(at: float) -> Telling:
-    """A process records an attempt that ended at such a time after another took over."""
+    """A process records an attempt that ended at a given time after another process took over."""
     telling = a_telling()
     telling.boot(LATE + 10, 2)
     telling.send(LATE + 10 + at, events(telling, "a")[0])
@@ -407,7 +410,7 @@ def former_owner(at: float) -> Telling:
 
 
 def two_nodes(relayed: int | None = 2, sender: int = 2) -> Telling:
-    """Of two nodes the second one has the environment; a request comes to the first one."""
+    """The second of two nodes has the environment; a request comes to the first."""
     telling = Telling()
     telling.boot(0, 1, part=0, parts=2)
     telling.boot(0, 2, part=1, parts=2)
@@ -419,7 +422,8 @@ def two_nodes(relayed: int | None = 2, sender: int = 2) -> Telling:
 
 
 def regrouped(at: float) -> Telling:
-    """A node records an attempt that ended at such a time after nodes of other parts took its slots."""
+    """A node records an attempt that ended at a given time after nodes of other parts took
+    its slots."""
     telling = Telling()
     telling.boot(0, 1, part=1, parts=2)
     telling.destination(1)
@@ -464,7 +468,7 @@ def rated(requests: int, every_s: float) -> Telling:
 
 
 def through_open_circuit(probes_s: tuple[float, ...], leaves_after_s: float = 30.0) -> Telling:
-    """Ten failures of ten deliveries, then probes that fail, so long after each other."""
+    """Ten deliveries fail, then probes fail, each a given time after the last."""
     telling = a_telling(schedule_s=())
     telling.leaves_after_s = leaves_after_s
     deliveries = events(telling, *[f"e{number}" for number in range(10 + len(probes_s))])
@@ -481,8 +485,8 @@ def through_open_circuit(probes_s: tuple[float, ...], leaves_after_s: float = 30
 
 
 def crashed_in_a_row(at: float) -> Telling:
-    """Twelve failures soon after each other; the actor crashes at such a time, before the first one or
-    while it is under way."""
+    """Twelve failures follow each other quickly; the actor crashes at a given time, before the first
+    one or while it is under way."""
     telling = a_telling(schedule_s=())
     deliveries = events(telling, *[f"e{number}" for number in range(12)])
     for place, delivery in enumerate(deliveries):
@@ -504,7 +508,8 @@ def requeued(again: bool, asked: bool = True) -> Telling:
 
 
 def left_behind(died_at: float) -> Telling:
-    """A destination's whole queue is requeued, and what died at such a time is in it still."""
+    """A destination's whole queue is requeued, but a delivery that died at a given time is
+    still in it."""
     telling = dead(3)
     telling.change("a-d1", dead_lettered_at=NOW + died_at)
     telling.ask(LATE + 300, "requeue", of="d1")
@@ -524,7 +529,7 @@ def impossible() -> Telling:
 
 
 def stopped(*, recorded: bool = True, late: bool = False) -> Telling:
-    """A process is told to end after an attempt, which a successor makes anew where it has to."""
+    """A process is told to end after an attempt. A successor repeats the attempt if it must."""
     telling = a_telling()
     one, two = events(telling, "a", "b")
     telling.send(LATE + 1.5, one, recorded=recorded)
@@ -539,8 +544,8 @@ def stopped(*, recorded: bool = True, late: bool = False) -> Telling:
 
 
 def quarantined(crashes: int, *, again: bool = False) -> Telling:
-    """An actor crashes so often over the outcome of an attempt; its process is told to end later, and
-    sends it `again` before, since somebody asked for that."""
+    """An actor crashes repeatedly over the outcome of an attempt. Its process is told to end later, and
+    sends it `again` before, because a caller asked for that."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, recorded=False)

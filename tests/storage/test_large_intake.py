@@ -1,4 +1,4 @@
-"""Groups that are written in parts: the rows of one statement, all of them or none."""
+"""Groups that are written in parts: they have the rows of one statement, all of them or none."""
 
 from typing import Any
 

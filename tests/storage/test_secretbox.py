@@ -1,4 +1,4 @@
-"""Secrets at rest: they open where they were sealed, and nowhere else."""
+"""Secrets at rest: each can be opened only in the place for which it was sealed."""
 
 import base64
 import stat
@@ -112,7 +112,8 @@ def test_a_key_that_came_meanwhile_is_looked_for_where_the_others_were(tmp_path:
     file.write([old, NEW])
     assert box.open(SecretBox([NEW]).seal(b"secret", "a"), "a") == b"secret"
     assert box.ids == (key_id(old), key_id(NEW))
-    assert box.is_current(SecretBox([old]).seal(b"", "a"))  # it opens, and seals nothing
+    # the old key opens secrets, and seals none
+    assert box.is_current(SecretBox([old]).seal(b"", "a"))
     file.write([NEW, old])
     assert box.reread()
     assert not box.reread()
@@ -141,7 +142,7 @@ def test_a_key_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     file = KeyFile(tmp_path / KEY_FILE)
     file.make()
     (first,) = file.again()
-    file.make()  # what is there stays
+    file.make()  # an existing file stays
     assert file.again() == [first]
     file.write([NEW, first])
     assert file.again() == [NEW, first]

@@ -1,7 +1,8 @@
-"""Stand-ins for services: each holds a request to what is published, and answers as that says.
+"""Doubles of services: each checks a request against the service's published format, and answers as
+documented.
 
-A double refuses what its service would refuse, in the service's words; an answer can be set to be given
-instead of its success. The addresses of what is published are in the templates' own files.
+A double refuses what its service would refuse, in the service's words. A test can set another answer
+instead of the success. The templates' own files have the addresses of the documents.
 """
 
 import json
@@ -18,7 +19,7 @@ from tests.wire.street import Visit
 
 @dataclass(frozen=True)
 class Answer:
-    """What a service answers."""
+    """The answer of a service."""
 
     status: int
     body: Any = ""  # a text, or JSON
@@ -26,7 +27,7 @@ class Answer:
 
     @property
     def wire(self) -> bytes:
-        """The bytes of it."""
+        """The answer's bytes."""
         text = self.body if isinstance(self.body, str) else json.dumps(self.body)
         raw = text.encode()
         lines = [f"HTTP/1.1 {self.status} x", f"content-length: {len(raw)}"]
@@ -39,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Request:
-    """What a service got."""
+    """A request that a service received."""
 
     path: str
     headers: dict[str, str]
@@ -48,19 +49,19 @@ class Request:
 
 @dataclass(frozen=True)
 class Service:
-    """How a service behaves."""
+    """The behaviour of a service."""
 
-    path: str  # a pattern of its path and query
+    path: str  # a pattern of the request's path and query
     good: Answer
-    bad: Callable[[str], Answer]  # for a request that it does not take, and why not
-    headers: dict[str, str] = field(default_factory=dict)  # patterns of those that it needs
-    config: dict[str, Any] = field(default_factory=dict)  # beside the address
-    address: str = "webhookUrl"  # the field of the configuration that leads to it
-    at: str = ""  # what follows the double's origin there
+    bad: Callable[[str], Answer]  # the answer to a refused request, for a reason
+    headers: dict[str, str] = field(default_factory=dict)  # patterns of the required headers
+    config: dict[str, Any] = field(default_factory=dict)  # besides the address
+    address: str = "webhookUrl"  # the configuration's field with the address
+    at: str = ""  # the address's path after the double's origin
 
 
 def _worded(code: int, /, **members: Any) -> Callable[[str], Answer]:
-    """Refusals whose reason stands in a member with the value `...`."""
+    """Return an answer that has the reason of the refusal in place of `...`."""
 
     def bad(reason: str) -> Answer:
         said = {name: reason if each == "..." else each for name, each in members.items()}
@@ -224,7 +225,7 @@ SERVICES: dict[str, Service] = {
 
 
 class Double:
-    """One service at work. `requests` are those that it was content with."""
+    """One running service. `requests` are those that it accepted."""
 
     def __init__(self, name: str) -> None:
         self.service = SERVICES[name]

@@ -1,4 +1,4 @@
-"""Trouble at receivers: they reset, stall, flap, answer garbage, break off, are killed, are frozen."""
+"""Faults of receivers: they reset, stall, flap, answer garbage, break off, are killed or frozen."""
 
 import os
 import random
@@ -10,7 +10,7 @@ from tests.chaos.world import PATHS, World
 
 
 class Misbehaving(Disturbance):
-    """Some paths, or all, answer in another way for a while."""
+    """For a while, some or all paths of the receivers misbehave."""
 
     touches = frozenset({RECEIVERS})
     for_s = (0.3, 2.0)
@@ -32,13 +32,13 @@ class Misbehaving(Disturbance):
 
 
 class Reset(Misbehaving):
-    """They read the request and reset the connection."""
+    """The receivers read the request and reset the connection."""
 
     mode = "reset"
 
 
 class Stalled(Misbehaving):
-    """They read the request and say nothing."""
+    """The receivers read the request and do not answer."""
 
     mode = HELD
     for_s = (0.3, 4.0)
@@ -53,26 +53,26 @@ class Flapping(Misbehaving):
 
 
 class Garbage(Misbehaving):
-    """What they answer is not HTTP, or wrong HTTP."""
+    """The receivers' answers are not HTTP, or invalid HTTP."""
 
     mode = "garbage"
 
 
 class BrokenOff(Misbehaving):
-    """Their 200 ends in the middle of its body."""
+    """The receivers' 200 ends in the middle of its body."""
 
     mode = "cut"
 
 
 class Late(Misbehaving):
-    """They answer well, and late."""
+    """The receivers' answers are correct, but late."""
 
     mode = "slow"
     for_s = (0.5, 3.0)
 
 
 class ReceiversKilled(Disturbance):
-    """Signal 9, and started again on the same port."""
+    """Signal 9, then a restart on the same port."""
 
     touches = frozenset({RECEIVERS})
     for_s = (0.0, 1.0)
@@ -86,7 +86,7 @@ class ReceiversKilled(Disturbance):
 
 
 class ReceiversFrozen(Disturbance):
-    """SIGSTOP: connections are made, and nobody reads."""
+    """SIGSTOP: connections are accepted, and never read."""
 
     touches = frozenset({RECEIVERS})
     for_s = (0.3, 4.0)

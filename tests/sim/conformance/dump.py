@@ -1,6 +1,6 @@
-"""All rows of both databases in one shape: a table's rows by their columns, in an order of their own.
+"""All rows of both databases in one shape: the rows of a table with their columns, sorted.
 
-What a row has of the database's clock is shown as -1: only whether it was written is compared.
+A time from the database's own clock is shown as -1: only whether it was written is compared.
 """
 
 import json
@@ -16,7 +16,7 @@ from tests.sim.store.rights import NOBODY, Lease, Rights
 from tests.sim.store.stored import StoredAttempt, StoredDelivery, StoredEvent, StoredMinute
 
 Dump = dict[str, list[Any]]
-# Outcomes are dated some hours back by those who write them here: what is younger is the database's.
+# The walk dates its outcomes some hours back: a more recent time comes from the database's clock.
 RECENT_MS = 600_000
 
 _EVENTS = """
@@ -24,7 +24,7 @@ _EVENTS = """
            request_id, idempotency_key, encode(payload, 'hex') AS payload,
            encode(metadata, 'hex') AS metadata, encode(attachments, 'hex') AS attachments
     FROM events"""
-DELIVERY = (  # what the columns of a delivery's row are called
+DELIVERY = (  # the names of a delivery's columns
     "environment", "id", "seq", "attempts", "schedule_start", "event", "destination", "queue", "kind",
     "origin", "priority", "status", "skipped", "event_type", "response_status", "trouble", "dlq",
     "category", "due_ms", "delivered_at_ms", "dead_lettered_at_ms", "updated_at_ms", "lane", "customer",
@@ -58,8 +58,8 @@ _LEGS = """
     SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
            exhausted, step, ordered
     FROM replay_legs"""
-# The epoch of each process that can write, and of its leases: whether anybody has these, how many there
-# are, and their slots' sum.
+# The epoch of each process that can write, and of its leases: whether any process holds them, how many
+# they are, and the sum of their slots.
 _EPOCHS = """
     SELECT 'process' AS kind, epoch, false AS vacant, 1::bigint AS held, 0::bigint AS slots FROM processes
     UNION ALL

@@ -14,7 +14,7 @@ from tests.sim.store.rights import Rights
 FENCES = (
     mutant(
         "two owners at once",
-        "Whoever takes a part leaves its former holder the right to accept events.",
+        "A node that takes a part leaves its former holder the right to accept events.",
         (Rights, "take_over", "call pop", DROPPED),
         nodes=True,
     ),
@@ -28,7 +28,7 @@ FENCES = (
     ),
     mutant(
         "outcomes of slots that were lost",
-        "A process that lost one slot goes on recording what it sends of the others.",
+        "A process that lost one slot goes on recording attempts of its other slots.",
         (Rights, "take_over", "call _strip", DROPPED),
         needs="regroup",
         nodes=True,
@@ -72,7 +72,7 @@ FENCES = (
 FATES = (
     mutant(
         "a lost fate is called a refusal",
-        "Where a link breaks before the answer, its caller is told that nothing was accepted.",
+        "If a link breaks before the answer, its caller is told that no event was accepted.",
         (
             Elsewhere,
             "_relay",
@@ -84,7 +84,7 @@ FATES = (
     ),
     mutant(
         "a lost fate is called a success",
-        "Where a link breaks before the answer, its caller is told that the event was accepted.",
+        "If a link breaks before the answer, its caller is told that the event was accepted.",
         (
             elsewhere,
             "_converse",
@@ -97,13 +97,13 @@ FATES = (
     ),
     mutant(
         "a slow answer is called a refusal",
-        "A node that has read a request and is slow is taken for one that has not read it.",
+        "A slow node that has read a request is treated as if it had not read it.",
         (elsewhere, "_converse", "call see_that_read", "raise AwayError"),
         nodes=True,
     ),
     mutant(
         "a lost fate is tried again",
-        "Where a link breaks before the answer, the request is relayed once more.",
+        "If a link breaks before the answer, the request is relayed once more.",
         (
             Elsewhere,
             "_relay",

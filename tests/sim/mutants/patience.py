@@ -10,7 +10,7 @@ from tests.sim.mutants.planting import DROPPED, NEVER, mutant
 TOKENS = (
     mutant(
         "a fetch for each attempt",
-        "Attempts do not join those that wait for the same token.",
+        "An attempt fetches a token that another attempt already waits for.",
         (Tokens, "get", "set waiting get", "waiting = None"),
         needs="tokens",
     ),
@@ -33,7 +33,7 @@ TOKENS = (
     ),
     mutant(
         "a fetch without an end",
-        "A token endpoint that never answers is waited for without a bound.",
+        "Attempts wait without a bound for a token endpoint that never answers.",
         (Tokens, "_fetch", "call fail_after", "trio.fail_after(1e8)"),
         needs="tokens",
     ),
@@ -76,13 +76,13 @@ PATIENCE = (
     ),
     mutant(
         "the clock takes patience",
-        "A step of the clock ahead counts as time for which a dormant destination has failed.",
+        "If the clock steps ahead, the step counts as failing time of a dormant destination.",
         (Context, "machine_of", "choice known", "0.0"),
         needs="patience drift passive down",
     ),
     mutant(
         "the clock takes patience in memory",
-        "A step of the clock ahead counts as time for which a destination has failed.",
+        "If the clock steps ahead, the step counts as failing time of a destination.",
         (Failing, "clock_stepped", "set since", DROPPED),
         needs="patience drift",
     ),

@@ -1,4 +1,4 @@
-"""Bugs in what surrounds the core: actors, directory, recovery, dispatcher."""
+"""Bugs around the core: in actors, directory, recovery and dispatcher."""
 
 from engine.actors import reading
 from engine.actors.actor import DestinationActor
@@ -22,7 +22,7 @@ ACTORS = (
     ),
     mutant(
         "the line stands",
-        "An attempt that ended does not let the next in line have its place.",
+        "The end of an attempt does not give its place to the next actor.",
         (Attempts, "ended", "call pass_on", DROPPED),
         (
             Attempts,
@@ -34,19 +34,19 @@ ACTORS = (
     ),
     mutant(
         "a spill is dropped",
-        "What found no room in a mailbox is not told to the machine.",
+        "Deliveries that found no room in a mailbox are not told to the machine.",
         (Mailbox, "pass_on", "call spilled", DROPPED),
         needs="small",
     ),
     mutant(
         "a spill is overtaken",
-        "What arrives after a spill goes into the mailbox before it was told.",
+        "Deliveries that arrive after a spill enter the mailbox before the spill was told.",
         (Mailbox, "offer", "if spills", NEVER),
         needs="small",
     ),
     mutant(
         "arrivals during the start are dropped",
-        "What commits while a machine's beginning is being read is not told to it.",
+        "Deliveries that commit during the first read of a machine are not told to it.",
         (
             reading.Unsettled,
             "tell",
@@ -56,7 +56,7 @@ ACTORS = (
     ),
     mutant(
         "counted before it is put",
-        "What the recorder did not take counts as not recorded, for ever.",
+        "Settlements that the recorder did not take count as not recorded, for ever.",
         (
             DestinationActor,
             "_record",
@@ -66,7 +66,7 @@ ACTORS = (
     ),
     mutant(
         "forgotten before it is put",
-        "Late outcomes are forgotten before the recorder has what came of them.",
+        "Late outcomes are forgotten before the recorder has their settlements.",
         (
             CrashRecovery,
             "wind_up",
@@ -76,7 +76,7 @@ ACTORS = (
     ),
     mutant(
         "a late outcome is dropped",
-        "What was judged in the turn of a crash, or came after it, is forgotten.",
+        "Outcomes that were judged in the turn of a crash, or came after it, are forgotten.",
         (DestinationActor, "_let_go", "add late", DROPPED),
         (DestinationActor, "_settle_estate", "add late", DROPPED),
         needs="crash",
@@ -110,7 +110,7 @@ ACTORS = (
     ),
     mutant(
         "a reading that nobody began",
-        "What nobody had begun to read when its machine was configured anew is waited for for ever.",
+        "A machine waits for ever for a read that had not begun when it was configured anew.",
         (PendingRead, "give_up", "call read_failed", DROPPED),
         needs="small",
     ),
@@ -122,17 +122,17 @@ ACTORS = (
     ),
     mutant(
         "what a commit lets go on stands still",
-        "No turn follows where a commit is heard of, whatever waited for it.",
+        "No turn follows a commit, although deliveries waited for it.",
         (DestinationActor, "_pass_commit_on", "return follows", "return False"),
     ),
     mutant(
         "the fast path heeds no throttle",
-        "A delivery that nothing waits beside is sent whatever its destination's throttle says.",
+        "The only delivery of a destination is sent although the throttle forbids it.",
         (FastPath, "update", "member calm", ALWAYS),
     ),
     mutant(
         "nobody is next after an end",
-        "The end of the only attempt in flight lets nothing go that waits for it.",
+        "The end of the only attempt in flight does not release the deliveries that wait for it.",
         (FastPath, "update", "call any_ready", NEVER),
     ),
     mutant(
@@ -161,7 +161,7 @@ DIRECTORY = (
     ),
     mutant(
         "told late and sent again",
-        "What an actor read, sent and had recorded before its commit was told is taken for news.",
+        "An actor takes deliveries as new that it read and sent before their commit was told.",
         (Directory, "_roused", "not left_just_now", ALWAYS),
         needs="passive",
     ),
@@ -211,7 +211,7 @@ DIRECTORY = (
     ),
     mutant(
         "sleepers are forgotten",
-        "The waker does not look for those who left with a retry to come.",
+        "The waker does not look for actors that left memory with a retry to come.",
         (Waker, "_wake_due", "while sleepers", NEVER),
         needs="passive long",
     ),
@@ -223,13 +223,13 @@ DIRECTORY = (
     ),
     mutant(
         "the dormant are not roused",
-        "A destination that was enabled is not looked at for what waits.",
+        "The waiting deliveries of a destination that was enabled are not looked for.",
         (Directory, "configure", "set _dormant", "dormant = None"),
         needs="switch",
     ),
     mutant(
         "drain begins attempts",
-        "A process that ends does not stop beginning attempts, nor waits for them.",
+        "A process that ends still begins attempts, and does not wait for them.",
         (Directory, "drain", "set halted", DROPPED),
         (Directory, "drain", "call wait_none", "await trio.lowlevel.checkpoint()"),
         needs="stop",

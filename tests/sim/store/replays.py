@@ -1,6 +1,7 @@
-"""What runs replay jobs in the simulated database: counting, reading on, and the steps of a leg.
+"""The runner's side of replay jobs in the simulated database: counting, reading, and the steps of a
+leg.
 
-What writes is in `replay_steps`.
+The writes are in `replay_steps`.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -82,7 +83,7 @@ class SimulatedReplays:
         return await self._pool.read("all legs", work)
 
     async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
-        """Return what of a job waits at a destination and was never attempted."""
+        """Return a job's replays that wait at a destination and were never attempted."""
 
         def work() -> list[WaitingReplay]:
             backlog = self._tables.backlog.get((job.environment, destination))
@@ -106,7 +107,7 @@ class SimulatedReplays:
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read on from the leg's cursor, or for a parked lane up to it; see the port."""
+        """Read on from the leg's cursor, or a parked lane up to it; see the port."""
         parked = frozenset(leg.parked) if lane is None else frozenset()
         after = leg.cursor if lane is None else leg.parked[lane]
         until = None if lane is None else shifted(leg.cursor, 1)
@@ -155,7 +156,7 @@ class SimulatedReplays:
     # --- counting
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count on; see the port."""
+        """Count further rows; see the port."""
 
         def look() -> tuple[str, int, bool]:
             if job.orders:
@@ -170,7 +171,7 @@ class SimulatedReplays:
     async def tally(
         self, job: ReplayJob, leg: Leg, through: str, matched: int, end: bool, /
     ) -> Leg | None:
-        """Note what was counted; see the port."""
+        """Add to the counts of a leg; see the port."""
         if not await self._write(
             "counted", partial(steps.counted, self._tables, job, leg, through, matched, end)
         ):
@@ -178,7 +179,7 @@ class SimulatedReplays:
         return replace(leg, counted=through, total=leg.total + matched, all_counted=end)
 
     def _counted(self, job: ReplayJob, leg: Leg) -> tuple[str, int, bool]:
-        """Count on what waits."""
+        """Count further waiting deliveries."""
         limit = job.selection.limit
         most = self._examined if limit is None else min(self._examined, limit - leg.total)
         found = orders.outstanding(
@@ -231,7 +232,7 @@ class SimulatedReplays:
     # --- orders
 
     async def outstanding(self, job: ReplayJob, leg: Leg, limit: int) -> OrderStretch:
-        """Read on what waits; see the port."""
+        """Read further waiting deliveries; see the port."""
         work = partial(
             orders.outstanding, self._tables, job, leg.destination, leg.cursor, limit,
             self._examined,
@@ -239,12 +240,12 @@ class SimulatedReplays:
         return await self._pool.read("outstanding", work)
 
     async def standing(self, job: ReplayJob, deliveries: Sequence[str]) -> list[OrderState]:
-        """Return how deliveries are."""
+        """Return the present states of deliveries."""
         work = partial(orders.standing, self._tables, job, list(deliveries))
         return await self._pool.read("standing", work)
 
     async def order(self, step: OrderStep) -> bool:
-        """Write down what is ordered next; see the port."""
+        """Write down the next orders; see the port."""
         return await self._write("order", partial(steps.order, self._tables, step))
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
@@ -272,7 +273,8 @@ class SimulatedReplays:
         return await self._pool.write(statement, self._by_right(work, False))
 
     def _by_right(self, work: steps.Step[steps.T], otherwise: steps.T) -> steps.Step[steps.T]:
-        """Return work that does nothing where this process, with its epoch of now, owns nothing."""
+        """Return work that returns `otherwise` if this process, with its present epoch, has lost the
+        right to write."""
         process, epoch = self._intake.ownership.process, self._intake.ownership.intake_epoch
 
         def guarded() -> steps.T:
@@ -292,7 +294,7 @@ def _in_order(lanes: dict[str, str]) -> dict[str, str]:
 
 
 def _by_way_of(job: ReplayJob, rows: Iterator[StoredDelivery]) -> Iterator[StoredDelivery]:
-    """Leave out what the index that is followed does not have."""
+    """Leave out rows that are not in the index that the real statement reads."""
     selection = job.selection
     if selection.deliveries is not None:
         named = frozenset(selection.deliveries)

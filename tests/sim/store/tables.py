@@ -1,5 +1,5 @@
-"""The tables of the simulated database and what of them is a transaction's business: seqs, deliveries
-with their places, the audit log. Who may write is in `rights`."""
+"""The tables of the simulated database that transactions share: seqs, deliveries by destination, the
+audit log. The right to write is in `rights`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -27,11 +27,11 @@ Place = tuple[int, str]  # environment and id
 
 
 class Tables:
-    """All rows. Owner: whoever runs a statement's work, which is synchronous."""
+    """All rows. Owner: the synchronous work of one statement at a time."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now  # the database's own clock
-        self.groups = 0  # the sequence that seqs are made of
+        self.groups = 0  # the sequence from which seqs are drawn
         self.rights = Rights()
         # --- the log
         self.events: dict[Place, StoredEvent] = {}
@@ -59,13 +59,13 @@ class Tables:
         self.on_ruled: Callable[[RuleModel, bool], None] = _unheard_rule
 
     def belongs(self, environment: int, part: WorkerPart) -> bool:
-        """Whether an environment is one of a part's."""
+        """Whether an environment belongs to a part."""
         return part.whole or part.has(self.workspaces[environment])
 
     # --- the log
 
     def draw(self) -> int:
-        """Return the base of a group's seqs, which is never given again, whatever comes of the group."""
+        """Return the base of a group's seqs. It is never drawn again, even if the group fails."""
         self.groups += 1
         return self.groups << 20
 
@@ -83,26 +83,27 @@ class Tables:
         self.shelf(row.environment, row.destination).add(row)
 
     def mark_dirty(self, dirty: list[DirtyDestination], low_seq: int) -> None:
-        """Make backlog rows, or lower those that are there; that they are not locked was checked."""
+        """Make backlog rows, or lower those that exist. The caller has checked that they are not
+        locked."""
         for each in dirty:
             place = each.environment, each.destination
             row = self.backlog.setdefault(place, StoredBacklog(each.shard, low_seq))
             row.low_seq = min(row.low_seq, low_seq)
 
     def read(self, row: StoredDelivery) -> Delivery | None:
-        """Return a delivery as it is read back; None where its event is gone."""
+        """Return a delivery as a reader gets it. None if its event is gone."""
         event = self.events.get((row.environment, row.event))
         return None if event is None else row.read(event.event)
 
     def size_of(self, row: StoredDelivery) -> int:
-        """Return the bytes of a delivery's event, 0 where it is gone."""
+        """Return the bytes of a delivery's event, 0 if it is gone."""
         event = self.events.get((row.environment, row.event))
         return 0 if event is None else event.size
 
     # --- the audit log
 
     def check_audit(self, entry: AuditEntry) -> None:
-        """Raise where an entry of this id is there already."""
+        """Raise if an entry of this id exists."""
         if (entry.workspace, entry.id) in self.audit:
             raise PoisonError("23505 duplicate key value: audit_log")
 
@@ -113,7 +114,7 @@ class Tables:
 
 
 def require_text(*values: str | None) -> None:
-    """Raise where a text is none to PostgreSQL."""
+    """Raise if PostgreSQL cannot store a text."""
     for value in values:
         if value is None:
             continue
@@ -127,8 +128,8 @@ def require_text(*values: str | None) -> None:
 
 
 def _unheard(record: DestinationRecord) -> None:
-    """Where nobody looks on."""
+    """Do nothing: no observer is set."""
 
 
 def _unheard_rule(rule: RuleModel, live: bool) -> None:
-    """Where nobody looks on."""
+    """Do nothing: no observer is set."""
