@@ -77,8 +77,8 @@ class _Reception:
             self._body += piece
 
     def submit(self) -> None:
-        """Hand the body in. From then on what was drawn is given back with the reply, even if nobody
-        waits for it any more."""
+        """Hand the body in. From then on the reply gives back what the request drew, even if the
+        caller does not wait any more."""
         admitted = self._admitted
         self._ingestion.ingest.submit(
             admitted.environment,

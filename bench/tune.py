@@ -104,7 +104,7 @@ class Trying:
         )
         load = begun(service, **self._plan(kind, width, warm_s + wanted.seconds))
         time.sleep(warm_s)
-        if not wanted.rate:  # posting takes CPU that delivering could have
+        if not wanted.rate:  # posting takes CPU from delivering
             load.wait()
         receiver.reset(wanted.receiver)
         before, began = receiver.counts(), time.monotonic()

@@ -27,7 +27,7 @@ class ListenError(Exception):
         )
 
 
-_CODES: dict[type[Exception], int] = {  # the first that fits counts
+_CODES: dict[type[Exception], int] = {  # the first match counts
     SecretBoxError: EXIT_SETTINGS,
     ListenError: EXIT_SETTINGS,
     CertificateError: EXIT_SETTINGS,

@@ -16,15 +16,15 @@ from storage.encryption.key_file import given_keys
 
 HELP = """Restore the backup in SOURCE into an empty data folder, given by --data-dir.
 
-Every part is checked against what the backup says of it, and that by the master key that it was made
-with: give it by --with-key, from elsewhere than the backup. Interrupted, nothing is left, or it is run
-again; no server starts on a folder that is half restored. How PostgreSQL runs is written anew: what
-you had set in postgresql.conf is not taken from a backup.
+Every part is checked against the backup's list of checksums, and the list with the master key of the
+backup: give the key by --with-key, from elsewhere than the backup. If the command is interrupted, run
+it again; no server starts on a folder that is half restored. PostgreSQL's settings are written anew:
+your changes in postgresql.conf are not taken from a backup.
 
-What was accepted until the backup is there, and what was unsettled then is delivered when a server
-starts on it: also what the original has delivered since, with the same webhook-id. Use --hold where the
-original still runs, or to look first: a server on the folder takes and shows everything and sends
-nothing, until the file `hold-deliveries` in it is removed and the server started again.
+The folder has everything that was accepted until the backup. A server that starts on it delivers what
+was unsettled then: also what the original has delivered since, with the same webhook-id. Use --hold if
+the original still runs, or to look first. Then a server on the folder accepts and shows everything, but
+sends nothing until you remove the file `hold-deliveries` from the folder and start the server again.
 """
 
 
@@ -84,6 +84,6 @@ def command(
         say(f"  deliveries are held: remove {place / HOLD} and start again to deliver")
     else:
         say(
-            "  a server on it delivers what was unsettled then, whatever the original has done since"
+            "  a server on it delivers what the backup has unsettled, even if the original delivered it since"
         )
     say(f"Next: angarium serve --data-dir {place}")

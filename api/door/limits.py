@@ -28,8 +28,8 @@ class Limits:
     # HTTP/2. Clients send all of a body that they began, and lose the answer where a stream is cut off in
     # it (node's every time): of a refused one this much is read.
     http2_drain_bytes: int = 1024 * 1024
-    # Requests that a client may open and reset on one connection (CVE-2023-44487): so many at once, and
-    # so many a second over time: a connection that is kept for weeks is not ended for a few each hour.
+    # Requests that a client may open and reset on one connection (CVE-2023-44487): a number at once,
+    # and a rate over time, so that a few resets each hour do not end a connection that is kept for weeks.
     http2_resets: int = 200
     http2_resets_a_second: float = 10.0
     # Frames that a client may send for nothing, in units of 25 us of our CPU (`api.door.http2_frames`):

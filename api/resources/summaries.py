@@ -33,7 +33,7 @@ from engine.model.words import Word
 
 LISTING = "/destinations/summaries"
 SORTED = (
-    2_000  # places between two looks for the first ones: a millisecond, and more than a page has
+    2_000  # places between two selections of the first: a millisecond, and more than a page has
 )
 HOURS = 24
 HOUR_S = 3_600

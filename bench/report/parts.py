@@ -9,7 +9,7 @@ _TINTS = 5  # of a family in style.css
 _HUES = 9
 _GREY = {"threads", "measuring", "other", "control", "loop"}
 _SIDES = {
-    "clients": "sockets of those who post",
+    "clients": "sockets of posting clients",
     "receivers": "sockets of receivers",
     "database": "the sockets to PostgreSQL",
     "waiting": "the selectors",

@@ -97,7 +97,7 @@ def test_bars_are_stated_as_results_state_them() -> None:
         (("[load]", '[[receivers]]\ngroup = "x"\nbehaviour = {}\n[load]'), "no group 'x'"),
         (("[load]", "[[receivers]]\nbehaviour = {fail = 2}\n[load]"), "a share of 0 to 1"),
         (("minutes", "bars = {x = {stretch = 1}}\nminutes"), "at_most or at_least a number"),
-        (("minutes", "bars = {x = {at_most = 1}}\nminutes"), "better says whether"),
+        (("minutes", "bars = {x = {at_most = 1}}\nminutes"), "set better to less or more"),
     ],
 )
 def test_what_is_not_of_the_form_is_refused_with_its_place(
