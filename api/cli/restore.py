@@ -84,6 +84,7 @@ def command(
         say(f"  deliveries are held: remove {place / HOLD} and start again to deliver")
     else:
         say(
-            "  a server on it delivers what the backup has unsettled, even if the original delivered it since"
+            "  a server on it delivers what the backup has unsettled,"
+            " even if the original delivered it since"
         )
     say(f"Next: angarium serve --data-dir {place}")

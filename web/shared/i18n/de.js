@@ -6,7 +6,8 @@ export default {
     "Eine Zustellung kommt hierher, wenn ihr Zeitplan zu Ende ist oder ihr Empfänger verschwunden ist.",
   "A destination is where events are delivered to.": "Ein Ziel ist, wohin Ereignisse zugestellt werden.",
   "A limit of the plan is reached.": "Eine Grenze des Tarifs ist erreicht.",
-  "When a session has ended, a link leads to this address.": "Nach dem Ende einer Sitzung führt ein Link zu dieser Adresse.",
+  "When a session has ended, a link leads to this address.":
+    "Nach dem Ende einer Sitzung führt ein Link zu dieser Adresse.",
   "A new host needs every masked header anew.": "Ein neuer Host braucht jede verdeckte Kopfzeile neu.",
   "A proxy may drop them. Paste all of the request's headers.":
     "Ein Proxy kann sie entfernen. Fügen Sie alle Kopfzeilen der Anfrage ein.",
@@ -504,7 +505,8 @@ export default {
   "{n} deliveries would never be sent.": "{n} Zustellungen würden nie gesendet.",
   "Method": "Methode",
   "Switch off after, seconds": "Abschalten nach, Sekunden",
-  "Counted from the first failure without a success. Empty: never.": "Gezählt ab dem ersten Fehlschlag ohne Erfolg. Leer: nie.",
+  "Counted from the first failure without a success. Empty: never.":
+    "Gezählt ab dem ersten Fehlschlag ohne Erfolg. Leer: nie.",
   "User and password": "Benutzer und Passwort",
   "User": "Benutzer",
   "Password": "Passwort",
@@ -701,7 +703,8 @@ export default {
   "Whoever uses it is refused from now on. It cannot be undone.":
     "Wer ihn benutzt, wird ab jetzt abgelehnt. Es lässt sich nicht rückgängig machen.",
   "Why not?": "Warum nicht?",
-  "Without a rule, events are kept but not delivered.": "Ohne Regel werden Ereignisse aufbewahrt, aber nicht zugestellt.",
+  "Without a rule, events are kept but not delivered.":
+    "Ohne Regel werden Ereignisse aufbewahrt, aber nicht zugestellt.",
   "Workspace": "Arbeitsbereich",
   "Write transform scripts": "Skripte schreiben",
   "Your key does not allow this.": "Ihr Schlüssel erlaubt das nicht.",

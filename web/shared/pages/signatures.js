@@ -28,7 +28,9 @@ function told({ kind, detail }) {
     case "stale":
       return [
         t("The signature is valid, but its time is {n} s away.", { n: detail }),
-        t("Receivers refuse signatures whose time is more than 300 s away, as protection against replays. Check the clock."),
+        t(
+          "Receivers refuse signatures whose time is more than 300 s away, as protection against replays. Check the clock.",
+        ),
       ];
     case "newline":
       return [

@@ -100,7 +100,9 @@ export function Replaying({ close, destinationId = query().destinationId }) {
         ["MISSING", t("Events that the destination has no delivery of")],
       ],
       hint:
-        draft.mode === "MISSING" ? t("By its current rules: for a new destination, or after you corrected a rule.") : "",
+        draft.mode === "MISSING"
+          ? t("By its current rules: for a new destination, or after you corrected a rule.")
+          : "",
     })}
     ${h(Field, { label: t("Destination"), ...field("destinationId"), options: [["", draft.mode === "MISSING" ? t("Choose one") : customer ? t("All destinations of {name}", { name: customerName ?? customer }) : t("All destinations")], ...known] })}
     <div class="pair">
