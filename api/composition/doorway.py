@@ -85,6 +85,7 @@ def door_of(server: ControlParts, unready: Callable[[], list[str]], *, listens: 
             (server.part_links or server.links).dial,
             server.changes.catch_up,
             limits_for(settings.descriptor_share_inbound).connections // 2 or 1,
+            moved=None if server.part_links is None else server.part_links.moved,
         )
     services = services_of(server, admission, ingestion, ingest.judge, uploads, unready)
     app = make_app(services)

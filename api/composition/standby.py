@@ -145,9 +145,8 @@ class Standby:
         server, looks = self._server, 0
         while True:
             await trio.sleep(BEAT_S)
-            if server.part_links is not None and server.door.elsewhere is not None:
-                for part in server.part_links.moved():
-                    server.door.elsewhere.forget(part)
+            if server.door.elsewhere is not None:
+                server.door.elsewhere.refresh()
             machine = belongs_on(server.membership.liveness, server.part.number, server.part.of)
             looks = looks + 1 if machine not in (None, server.membership.machine) else 0
             if looks >= STEADY_LOOKS and not server.stopping:

@@ -8,8 +8,8 @@ import fcntl
 import socket
 import struct
 import termios
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 
 import httptools
@@ -17,7 +17,7 @@ import trio
 
 from api.door.channel import Address
 from api.door.exchange import HOP_BY_HOP, Exchange, Message
-from api.door.framing import Head
+from api.door.link_form import body_on_link, head_on_link
 from api.envelope import envelope
 from engine.model.read_models import Credential
 from engine.nodes.parts import WorkerPart, number_of
@@ -54,9 +54,12 @@ class Elsewhere:
         dial: Dial,
         catch_up: Callable[[], Awaitable[None]],
         places: int = 1_000,
+        *,
+        moved: Callable[[], Iterable[int]] | None = None,
     ) -> None:
         """`catch_up` waits until this worker has everything written so far. `places`: requests relayed
-        at a time; each takes a descriptor on both sides."""
+        at a time; each takes a descriptor on both sides. `moved` returns the parts that other nodes have
+        since the last call. None: parts do not move."""
         self._places = trio.CapacityLimiter(places)
         self._part = part
         self._lookup = lookup
@@ -66,6 +69,8 @@ class Elsewhere:
         self._kept = 0
         self._under_way: defaultdict[int, set[trio.CancelScope]] = defaultdict(set)
         self._strangers = trio.CapacityLimiter(STRANGERS)
+        self._moved = moved
+        self._moves: Counter[int] = Counter()  # of each part
         self._away_until: dict[int, float] = {}  # by part, of trio's clock
         self.relayed = 0  # requests
 
@@ -160,8 +165,14 @@ class Elsewhere:
                 self._under_way[part].discard(scope)
         raise trio.BrokenResourceError("another node has the part now")
 
+    def refresh(self) -> None:
+        """Drop the links of the parts that have moved."""
+        for part in () if self._moved is None else self._moved():
+            self.forget(part)
+
     def forget(self, part: int) -> None:
         """Drop all links of a part, with the requests under way: another node has the part now."""
+        self._moves[part] += 1
         self._away_until.pop(part, None)
         for key in [key for key in self._idle if key[0] == part]:
             for link in self._idle.pop(key):
@@ -176,6 +187,9 @@ class Elsewhere:
             self.forget(part)
 
     async def _link(self, part: int, client: Address) -> Link:
+        """Return a link to the node that has a part. Raises OSError."""
+        # Before a link is used: the move must not end the requests that go to the new node.
+        self.refresh()
         kept = self._idle.get((part, client[0]))
         while kept:
             link = kept.pop()
@@ -185,10 +199,17 @@ class Elsewhere:
             await trio.aclose_forcefully(link)
         with trio.move_on_after(LINK_S):
             while True:
+                moves = self._moves[part]
                 try:
-                    return await self._dial(part, client)
+                    link = await self._dial(part, client)
                 except OSError:
                     await trio.sleep(AGAIN_S)
+                else:
+                    self.refresh()
+                    if self._moves[part] == moves:
+                        return link
+                    await trio.aclose_forcefully(link)  # to the former node
+                self.refresh()
         raise TimeoutError("the worker does not answer")
 
     async def _keep(self, link: Link, key: tuple[int, str], keep: bool) -> None:
@@ -273,12 +294,12 @@ async def _converse(
 ) -> bool:
     """Send the request and pass the answer on; return whether the whole request was sent."""
     head = exchange.head
-    data = _head_of(head, exchange.request_id)
+    data = head_on_link(head, exchange.request_id)
     if head.chunked or head.length:
         first = await receive()
         if first["type"] != "http.request":
             raise BrokenPipeError("the client is gone")
-        body = _framed(head, first["body"], last=not first["more_body"])
+        body = body_on_link(head, first["body"], last=not first["more_body"])
         if first["more_body"]:
             exchange.stream()  # the other worker enforces the body's least rate
             await link.send_all(data)
@@ -344,7 +365,7 @@ async def _stream(
                 message = await receive()
                 if message["type"] != "http.request":
                     return
-                data = _framed(exchange.head, message["body"], last=not message["more_body"])
+                data = body_on_link(exchange.head, message["body"], last=not message["more_body"])
                 if not message["more_body"]:
                     await link.send_all(data)
                     sent = True
@@ -359,31 +380,6 @@ async def _stream(
     if broken is not None:
         raise broken
     return sent
-
-
-def _head_of(head: Head, request_id: str) -> bytes:
-    """Return a request's head in the form for a link. The client has already been told to send its
-    body."""
-    target = head.path + (b"?" + head.query if head.query else b"")
-    lines = [b"%b %b HTTP/1.1" % (head.method, target)]
-    dropped = {*HOP_BY_HOP, b"expect", b"x-request-id", b"content-length"}
-    lines += [b"%b: %b" % field for field in head.fields if field[0] not in dropped]
-    if b"host" not in head.index:
-        lines.append(b"host: angarium")
-    lines.append(b"x-request-id: " + request_id.encode())
-    if head.chunked:
-        lines.append(b"transfer-encoding: chunked")
-    elif head.length or b"content-length" in head.index:
-        lines.append(b"content-length: %d" % head.length)
-    return b"\r\n".join(lines) + b"\r\n\r\n"
-
-
-def _framed(head: Head, data: bytes, *, last: bool) -> bytes:
-    """Return a part of a body in the form for a link."""
-    if not head.chunked:
-        return data
-    chunk = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
-    return chunk + b"0\r\n\r\n" if last else chunk
 
 
 async def _refuse(exchange: Exchange, send: Send, status: int, code: str, message: str) -> None:

@@ -83,7 +83,8 @@ class PartLinks:
         self._parts = parts
         self._keys = keys
         self.states: dict[str, bool] = {}  # whether a node answered when it was last dialled, by id
-        self._held: dict[int, str] = {}  # the holder of each part when it was last asked for
+        self._seen: Sequence[NodeRow] | None = None  # the rows that `moved` has compared
+        self._held: dict[int, str] = {}  # the holder of each part in them
 
     def holder(self, number: int) -> NodeRow | None:
         """Return the node that has a part."""
@@ -93,12 +94,14 @@ class PartLinks:
     def moved(self) -> list[int]:
         """Return the parts that have another holder than at the last call: links to the former holder
         are of no use."""
-        held = {
-            row.part.number: row.id for row in self._rows() if self.holder(row.part.number) is row
-        }
+        rows = self._rows()
+        if rows is self._seen:
+            return []
+        self._seen = rows
+        held = {row.part.number: row.id for row in rows if self.holder(row.part.number) is row}
         moved = [part for part, node in self._held.items() if held.get(part, node) != node]
         self._held |= held
-        known = {row.id for row in self._rows()}
+        known = {row.id for row in rows}
         for gone in self.states.keys() - known:
             del self.states[gone]
         return moved

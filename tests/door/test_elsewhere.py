@@ -32,8 +32,10 @@ class Pair:
         self.known = True  # to the near door
         self.links: list[socket.socket] = []
         self.frozen: list[socket.socket] | None = None  # ends that the far worker does not read
+        self.moves: list[int] = []  # parts that have moved since the last look
+        self.moves_meanwhile: list[int] = []  # parts that move while the next link is opened
         self.near.door.elsewhere = Elsewhere(
-            WorkerPart(0, FAR.of), self.lookup, self.dial, self.catch_up
+            WorkerPart(0, FAR.of), self.lookup, self.dial, self.catch_up, moved=self.moved
         )
 
     def lookup(self, authorization: bytes | None) -> Credential | None:
@@ -47,6 +49,7 @@ class Pair:
         if self.absent:
             raise ConnectionRefusedError
         self.dialled += 1
+        self.moves, self.moves_meanwhile = self.moves + self.moves_meanwhile, []
         ours, theirs = socket.socketpair()
         if self.frozen is None:
             self.links.append(theirs.dup())
@@ -57,6 +60,10 @@ class Pair:
 
     async def catch_up(self) -> None:
         self.known = True
+
+    def moved(self) -> list[int]:
+        moves, self.moves = self.moves, []
+        return moves
 
 
 @asynccontextmanager
@@ -185,6 +192,30 @@ async def test_the_links_of_a_part_that_moved_are_dropped() -> None:
         await idle.send(post())
         assert (await idle.response()).status == 202
         assert pair.dialled == 2, "the second request took the idle link, and the third a new one"
+
+
+async def test_a_request_that_goes_to_the_new_node_is_not_dropped_with_the_former_links() -> None:
+    async with open_pair() as pair:
+        elsewhere = pair.near.door.elsewhere
+        assert elsewhere is not None
+        pair.far.ingest.hold = True
+        client = await pair.near.connect()
+        pair.moves = [FAR.number]
+        await client.send(post())
+        await pair.far.ingest.wait_waiting()
+        elsewhere.refresh()
+        pair.far.ingest.hold = False
+        pair.far.ingest.answer()
+        assert (await client.response()).status == 202
+
+
+async def test_a_link_to_a_node_that_lost_the_part_meanwhile_is_opened_anew() -> None:
+    async with open_pair() as pair:
+        pair.moves_meanwhile = [FAR.number]
+        client = await pair.near.connect()
+        await client.send(post())
+        assert (await client.response()).status == 202
+        assert pair.dialled == 2
 
 
 async def test_a_client_that_leaves_ends_its_link() -> None:

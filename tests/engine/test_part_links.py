@@ -126,11 +126,12 @@ async def test_a_part_of_this_machine_is_reached_by_its_socket(tmp_path: Path) -
 
 
 def test_a_part_moves_when_it_has_another_node(tmp_path: Path) -> None:
-    rows = [node("a", 0, "x:1"), node("b", 1, "x:2")]
-    links = links_of(tmp_path, rows)
+    rows: list[NodeRow] = [node("a", 0, "x:1"), node("b", 1, "x:2")]
+    looks = [rows]  # a look at the nodes brings new rows
+    links = PartLinks(LocalLinks(tmp_path, 0, KEYS), lambda: looks[-1], "here", 2, KEYS)
     assert links.moved() == []
-    rows[0] = node("a", 0, "x:1", active=False)
+    looks.append([node("a", 0, "x:1", active=False), rows[1]])
     assert links.moved() == [], "no node has it yet"
-    rows.append(node("c", 0, "x:3"))
+    looks.append([*looks[-1], node("c", 0, "x:3")])
     assert links.moved() == [0]
     assert links.moved() == []

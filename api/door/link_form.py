@@ -1,0 +1,30 @@
+"""The form of a request on a link to another worker: plain HTTP/1.1, with what belongs to the client's
+own connection left out."""
+
+from api.door.exchange import HOP_BY_HOP
+from api.door.framing import Head
+
+
+def head_on_link(head: Head, request_id: str) -> bytes:
+    """Return a request's head in the form for a link. The client has already been told to send its
+    body."""
+    target = head.path + (b"?" + head.query if head.query else b"")
+    lines = [b"%b %b HTTP/1.1" % (head.method, target)]
+    dropped = {*HOP_BY_HOP, b"expect", b"x-request-id", b"content-length"}
+    lines += [b"%b: %b" % field for field in head.fields if field[0] not in dropped]
+    if b"host" not in head.index:
+        lines.append(b"host: angarium")
+    lines.append(b"x-request-id: " + request_id.encode())
+    if head.chunked:
+        lines.append(b"transfer-encoding: chunked")
+    elif head.length or b"content-length" in head.index:
+        lines.append(b"content-length: %d" % head.length)
+    return b"\r\n".join(lines) + b"\r\n\r\n"
+
+
+def body_on_link(head: Head, data: bytes, *, last: bool) -> bytes:
+    """Return a part of a body in the form for a link."""
+    if not head.chunked:
+        return data
+    chunk = b"%x\r\n%b\r\n" % (len(data), data) if data else b""
+    return chunk + b"0\r\n\r\n" if last else chunk
