@@ -15,14 +15,14 @@ from engine.core.records import Delivery
 
 TURN_MESSAGES = 64  # through the machine in one turn: about half a millisecond
 BLAMES = 3  # crashes that one delivery can cause before it is quarantined
-SHARED_BLAMES = 6  # crashes in messages about several; then all that were in each of these are
+SHARED_BLAMES = 6  # crashes in messages about several, until all in each are quarantined
 MOST_BLAMES = 10_000  # remembered suspicions, so that a crash loop does not fill memory
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs a read of the store every half minute
 WELL_AFTER_S = (
-    60.0  # longer backoff than that between two crashes: the later one counts as the first
+    60.0  # after so long without a crash, the next one counts as the first; longer than any backoff
 )
-LEAST_CAREFUL = 64  # messages handled singly after a crash that nobody is blamed for
+LEAST_CAREFUL = 64  # messages handled one at a time after a crash that is blamed on no delivery
 TRUSTED_SNAPSHOT_CRASHES = 2  # crashes at the start after which the snapshot is doubted
 
 log = structlog.get_logger("angarium.actor")
@@ -33,7 +33,7 @@ class Blame(Struct):
 
     delivery: Delivery
     crashes: int = 0
-    shared: int = 0  # crashes in messages about others too
+    shared: int = 0  # crashes in messages about several deliveries
 
 
 def suspects(subject: Message | Delivery | None) -> list[Delivery]:
@@ -57,8 +57,8 @@ class CrashRecovery:
 
     def __init__(self) -> None:
         self.late: list[Flight] = []  # outcomes that no machine has settled
-        self.careful = 0  # messages still to be handled singly
-        self.starts = 0  # in a row, that did not come to a machine
+        self.careful = 0  # messages that are still to be handled one at a time
+        self.starts = 0  # starts in a row without a machine at their end
         self.restarts = 0
         self._streak = 0
         self._crashed_at = float("-inf")
@@ -67,7 +67,7 @@ class CrashRecovery:
     def crashed(
         self, destination: str, subject: Message | Delivery | None, now: float, error: Exception
     ) -> float:
-        """Take note of a crash with `subject` in hand. Returns the seconds until a successor."""
+        """Note a crash while `subject` was in hand. Returns the seconds until a successor."""
         if now - self._crashed_at > WELL_AFTER_S + MOST_BACKOFF_S:
             self._streak = 0
             self._blames.clear()
@@ -94,8 +94,8 @@ class CrashRecovery:
         return backoff_s
 
     def condemned(self) -> list[Delivery]:
-        """Return the deliveries to be quarantined, which from now on are blamed for nothing; what
-        became of their last attempts is not settled otherwise."""
+        """Return the deliveries to quarantine, and forget their blame. Their last attempts are not
+        settled in any other way."""
         guilty = [
             each.delivery
             for each in self._blames.values()
@@ -110,7 +110,8 @@ class CrashRecovery:
         return guilty
 
     def handle(self, mailbox: Mailbox, machine: DestinationMachine, now: float) -> int:
-        """Pass a bounded number of messages on to the machine, singly while a culprit is looked for."""
+        """Pass a bounded number of messages to the machine, one at a time while the cause of a crash is
+        unknown."""
         careful = self.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
         if careful:
@@ -136,12 +137,12 @@ class CrashRecovery:
         return commands
 
     def wound_up(self, guilty: list[Delivery]) -> None:
-        """Forget what is on its way to the store now."""
+        """Forget the outcomes and deliveries whose settlements are on their way to the store."""
         self.late = []
         for delivery in guilty:
             self._blames.pop(delivery.id, None)
 
     @property
     def snapshot_doubted(self) -> bool:
-        """Whether the next machine had better begin without the snapshot."""
+        """Whether the next machine must begin without the snapshot."""
         return self.starts > TRUSTED_SNAPSHOT_CRASHES

@@ -18,25 +18,27 @@ from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 from engine.core.window import CLASSES, READ_CHUNK, Window
 
-AHEAD_S = 1.0  # what is due is read this long before, since a read takes a while
-FAR_S = 60.0  # a read that is further off need not be waited for in memory
-RETRY_READ_S = 1.0  # a read that failed is asked for again after this
-DUE_READ = 32  # many of those read may not be due yet; while all are, the reads grow to this:
-DUE_READ_MOST = 128  # (they are not bounded in bytes)
-NAMED_READ = 32  # deliveries of one read by their ids, which memory's bounds do not hold back
-EVER_S = 100 * 365 * 86_400.0  # so far ahead is "any time", also for rows that a wrong clock wrote
+AHEAD_S = 1.0  # due deliveries are read so early, since a read takes a while
+FAR_S = 60.0  # the actor need not stay in memory for a read further off
+RETRY_READ_S = 1.0  # the pause after a failed read
+# few, since many of the rows may not be due; reads grow to the next bound while all are due
+DUE_READ = 32
+DUE_READ_MOST = 128  # in rows, since these reads have no bound in bytes
+NAMED_READ = 32  # deliveries of one read by ids, to which memory's bounds do not apply
+# so far ahead means "any time", even for rows with a wrong clock's time
+EVER_S = 100 * 365 * 86_400.0
 
 
 class Outstanding(Struct):
-    """The read that is under way, and what happened since it was asked for."""
+    """The read that is under way, and the events since it began."""
 
     request: AnyRequest
     group: int | None = None  # of a cursor's read
     lane: Lane | None = None  # of a lane's read
-    last: int = 0  # the highest seq known in the group when it was asked for
+    last: int = 0  # the group's highest known seq when the read began
     ahead: list[Delivery] = []  # arrivals of the group since then, without a gap
     contiguous: bool = True  # whether the next arrival can go into memory
-    settled: dict[str, int] = {}  # whose rows changed since, with the seq that they had
+    settled: dict[str, int] = {}  # deliveries whose rows changed since, with the seq of the row
 
     def is_stale(self, delivery: Delivery) -> bool:
         """Return whether a row of the answer has changed since it was read. A row with a later seq than

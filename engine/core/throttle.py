@@ -19,13 +19,13 @@ from engine.core.schedule import retry_after_s
 from engine.core.snapshot import CircuitSnapshot, Snapshot
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering, Origin
 
-# DNS that leads to a forbidden address for so long does so on purpose, or nobody repairs it.
+# If a name leads to a forbidden address for so long, this is on purpose, or never repaired.
 BLOCK_CONFIRMED_S = 3600.0
 _CLOSED = CircuitState.CLOSED  # looking a member up costs more than a call
 
 
 def most_of(config: Destination) -> int:
-    """Return the bound of a concurrency that adapts."""
+    """Return the upper bound of an adaptive concurrency."""
     return 1 if config.ordering is Ordering.STRICT else config.concurrency
 
 
@@ -44,15 +44,16 @@ class Throttle:
         self.bucket: TokenBucket | None = None
         self.paused_until: float | None = None
         self.blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
-        self.gone_version: int | None = None  # of the configuration to be disabled: nothing is sent
-        self.overdue = False  # to be disabled for failing too long, not for a 410
+        self.gone_version: int | None = None  # the version that must be disabled: nothing is sent
+        # True if the destination must be disabled for failing too long, not for a 410
+        self.overdue = False
         self.opens_at: float | None = (
             None  # when to ask again, after `allow` has allowed too little
         )
-        self.changed = False  # something that a snapshot keeps
+        self.changed = False  # whether the state of a snapshot has changed
         self.width = config.concurrency  # attempts that may be in flight
-        self.full = False  # as many were as might, when the last ones began
-        self.limit: AdaptiveLimit | None = None  # that `width` follows
+        self.full = False  # whether the last attempts filled all places
+        self.limit: AdaptiveLimit | None = None  # the limit that `width` follows
         if config.adapts:
             kept = None if snapshot is None else snapshot.limit
             self._adapt(AdaptiveLimit(most_of(config), now, kept))
@@ -105,30 +106,31 @@ class Throttle:
         return wanted
 
     def allow_urgent(self, now: float, wanted: int) -> int:
-        """Return how many of `wanted` attempts that somebody asked for may begin now: they pass the
-        circuit and a Retry-After, not the rate."""
+        """Return how many of `wanted` attempts that a person asked for may begin now. They pass the
+        circuit and a Retry-After, but not the rate."""
         return wanted if self.bucket is None else min(wanted, self.bucket.available(now))
 
     def note_rate(self, now: float) -> None:
-        """Note that attempts that somebody asked for wait for the rate."""
+        """Note that attempts that a person asked for wait for the rate."""
         if self.bucket is not None:
             at = self.bucket.next_at(now)
             self.opens_at = at if self.opens_at is None else min(self.opens_at, at)
 
     def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
-        """Note attempts that begin; `in_flight`: how many there are now."""
+        """Note attempts that begin; `in_flight`: the number in flight now."""
         # One slot is reserved for live deliveries, so one fewer than `width` already counts as full.
         self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))
-            # A restart must not give a slow destination another burst: its level is kept each time.
+            # A restart must not give a slow destination another burst: each time, a snapshot keeps the
+            # bucket's level.
             self.changed = self.changed or self.bucket.rate < 1
         if self.circuit.state is CircuitState.OPEN:
             self.circuit.probed(deliveries[0].id, now)
             self.changed = True
 
     def succeeded(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
-        """Hear of a success."""
+        """Count a success."""
         if outcome.skipped:
             self.skipped(delivery, now)
             return
@@ -144,12 +146,12 @@ class Throttle:
             self.changed = True
 
     def skipped(self, delivery: Delivery, now: float) -> None:
-        """Hear of an attempt for which nothing was sent."""
+        """Note an attempt that sent nothing."""
         if self.circuit.spared(delivery.id, now):
             self.changed = True
 
     def failed(self, delivery: Delivery, outcome: Outcome, config: Destination, now: float) -> None:
-        """Hear of a failed attempt."""
+        """Count a failed attempt."""
         own = delivery.event.origin is Origin.OWN
         if self.failing.failed(now, own=own):
             self.changed = True
@@ -173,11 +175,12 @@ class Throttle:
                 self.changed = True
 
     def failed_too_long(self) -> tuple[bool, bool]:
-        """Return whether it is disabled for that, and whether only own events have failed then."""
+        """Return whether the destination must be disabled for failing too long, and whether only own
+        events failed."""
         return self.overdue, self.overdue and self.failing.quiet
 
     def look(self, now: float, *, waits: bool) -> None:
-        """Note whether something waits, and when the destination will count as failing for that."""
+        """Note whether deliveries wait, and when the destination will therefore count as failing."""
         if self.failing.look(now, waits=waits):
             self.changed = True
         due = self.failing.due_at()
@@ -185,7 +188,7 @@ class Throttle:
             self.opens_at = due if self.opens_at is None else min(self.opens_at, due)
 
     def confirms_block(self, outcome: Outcome, now: float) -> bool:
-        """Return True if this failure is a BLOCKED_ADDRESS, and there was nothing else for an hour."""
+        """Return True if this failure is a BLOCKED_ADDRESS, and so was every other one for an hour."""
         blocked = outcome.category == ErrorCategory.BLOCKED_ADDRESS and not outcome.unsent
         since = self.blocked_since
         return blocked and since is not None and now - since >= BLOCK_CONFIRMED_S
@@ -202,7 +205,7 @@ class Throttle:
         elif self.paused_until is not None:
             self.paused_until = min(self.paused_until, now + retry_after_s(new, math.inf))
         if self.gone_version is not None:
-            # A new URL, or the disabling itself, settles it; any other change comes under the same hold.
+            # A new URL, or the disabling itself, ends the hold; it stays after any other change.
             settled = moved or new.status != DestinationStatus.ACTIVE
             settled = settled or (self.overdue and new.disable_after_s is None)
             self.gone_version = None if settled else new.version
@@ -217,13 +220,15 @@ class Throttle:
         self._resize(old, new, now, moved=moved)
 
     def resume(self, now: float) -> None:
-        """End a Retry-After, and let an open circuit probe at once: somebody says that all is well."""
+        """End a Retry-After, and let an open circuit probe at once, because an operator says that all
+        is well."""
         self.paused_until = None
         self.circuit.repaired(now)
         self.changed = True
 
     def clock_stepped(self, by_s: float) -> None:
-        """Keep what is left of each wait, and how long things have lasted, after a step of the clock."""
+        """After a step of the clock, keep the remaining time of each wait and the elapsed time of each
+        state."""
         self.circuit.clock_stepped(by_s)
         self.failing.clock_stepped(by_s)
         self.paused_until = None if self.paused_until is None else self.paused_until + by_s
@@ -240,7 +245,8 @@ class Throttle:
         circuit = self.circuit
         kept = None
         if circuit.state is not _CLOSED:
-            # HALF_OPEN is kept as OPEN, with its next probe due: the present one may never be heard of.
+            # HALF_OPEN is kept as OPEN, with its next probe due: the present probe may never have an
+            # outcome.
             kept = CircuitSnapshot(
                 circuit.opened_at or now, circuit.next_probe_at or now, circuit.tries, circuit.quiet
             )
@@ -259,16 +265,16 @@ class Throttle:
         )
 
     def start_empty(self, now: float) -> None:
-        """Begin with an empty bucket: the attempts just before a crash are not known.
+        """Begin with an empty bucket, because the attempts just before a crash are unknown.
 
-        Only at one a second or more, where that costs a second at most. At a lower rate, each attempt is
-        in the snapshot.
+        Only at a rate of one a second or more, where that costs at most a second. At a lower rate, each
+        attempt is in the snapshot.
         """
         if self.bucket is not None and self.bucket.rate >= 1:
             self.bucket = TokenBucket(self.bucket.rate, now, 0.0)
 
     def _resize(self, old: Destination, new: Destination, now: float, *, moved: bool) -> None:
-        """Follow a change of the concurrency. What is known of a receiver is not known of another."""
+        """Follow a change of the concurrency. A new receiver begins without the former one's limit."""
         if not new.adapts:
             if self.limit is not None:
                 self.limit = None
@@ -314,14 +320,15 @@ class Throttle:
                 kept.opened_at, kept.next_probe_at, kept.tries, now, quiet=kept.quiet
             )
         if snapshot.paused_until is not None and snapshot.paused_until > now:
-            left = retry_after_s(config, snapshot.paused_until - now)  # whatever the clock did
+            # even if the clock has stepped
+            left = retry_after_s(config, snapshot.paused_until - now)
             self.paused_until = now + left
         if snapshot.blocked_since is not None:
-            self.blocked_since = min(snapshot.blocked_since, now)  # whatever the clock did
+            self.blocked_since = min(snapshot.blocked_since, now)  # even if the clock has stepped
         if snapshot.gone_version == config.version:
             self.gone_version, self.overdue = snapshot.gone_version, snapshot.overdue
         if snapshot.seen not in (None, config.version):
-            # It can have been enabled or moved while it had no machine.
+            # The destination can have been enabled or moved while it had no machine.
             self.circuit.repaired(now)
             self.failing.spare(now)
             self.changed = True
@@ -333,7 +340,7 @@ _ROUNDING_S = 1e-6
 
 
 class TokenBucket:
-    """A destination's rate limit: a bucket of one second's tokens, and never of less than one."""
+    """A destination's rate limit: a bucket of one second's tokens, with room for at least one."""
 
     __slots__ = ("_at", "_tokens", "capacity", "rate")
 
@@ -358,11 +365,11 @@ class TokenBucket:
         return math.ceil((now + max(0.0, 1.0 - self._tokens) / self.rate) * 1000) / 1000
 
     def clock_stepped(self, by_s: float) -> None:
-        """Fill up by the time that passes, not by a step of the clock."""
+        """Fill up by the time that has passed, without the step of the clock."""
         self._at += by_s
 
     def level(self, now: float) -> float:
-        """Return the tokens that are there, for a snapshot."""
+        """Return the present tokens, for a snapshot."""
         self._fill(now)
         return self._tokens
 

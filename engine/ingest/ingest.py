@@ -44,7 +44,7 @@ from engine.submission.submission import Fate, Submission, claim_of
 __all__ = ["Done", "Ingest", "Reply"]
 
 SLICE_S = 0.0005  # how long a batch may hold the loop at a time
-# Bytes between two looks at the clock: some 150 us. An event costs its own bytes and these.
+# Bytes between two looks at the clock: some 150 us. An event counts for EVENT_COST_BYTES more.
 LOOK_BYTES = 16 * 1024
 EVENT_COST_BYTES = 1024
 # Larger batches are read one at a time, environments in turn: eight at once would hold the loop for

@@ -40,12 +40,12 @@ from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Sub
 
 # Deliveries told between two yields: a millisecond and a half if an actor is activated for each.
 TOLD_AT_ONCE = 256
-FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: no more of it than may be sent at once
+FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: as many of it can be sent at once
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is run again and again
-# Waits for rows that another session has locked, of one group: a second in all
-# (`storage.database.profiles`), in which the request that needs them is found among a thousand.
+# A group's waits for rows that another session has locked: a second in all
+# (`storage.database.profiles`). In this time the request that needs the rows is found among a thousand.
 LOCK_WAITS = 10
-NAMED = 20  # ids of a refused request in a line of the log
+NAMED = 20  # ids of refused requests in one log event
 RETRY_S = 0.1  # between two tries while the database is away
 
 log = structlog.get_logger("angarium.intake")
@@ -54,14 +54,14 @@ GroupListener = Callable[[list[Event], dict[str, Claimed]], None]
 
 
 class ActorDirectory(ArrivalPort, Protocol):
-    """What the intake needs of the directory of actors."""
+    """The part of the directory of actors that the intake uses."""
 
     def progress(self) -> tuple[int, int]:
         """Return how many deliveries wait in memory for an attempt, and how many attempts have ended."""
 
     def take_forgettable(self, without: Collection[int]) -> list[tuple[int, str]]:
-        """Return backlog rows that may go now, of other environments than these; they leave `dirty` in
-        the same call."""
+        """Return backlog rows that may be deleted now, except those of the given environments. The same
+        call takes them out of `dirty`."""
 
 
 class Intake:
@@ -93,17 +93,19 @@ class Intake:
         self._wake = wake or Wake()
         self._outage = Outage("events", longest_pause_s=RETRY_S, meanwhile=self._turn_away)
         self._closed = False
-        # Environments for which backlog rows were left, maybe: the other intake holds them.
+        # Environments whose backlog rows may have been skipped, because the other intake holds them.
         self._left_out: Collection[int] = NO_ENVIRONMENTS
-        self._open: deque[Submission] = deque()  # being written, or their fate not told
-        self._parts: Halves[Submission] = Halves(())  # of the group, with those behind them
-        self._answered: set[Submission] = set()  # of the group: told before their fate was known
+        self._open: deque[Submission] = deque()  # being written, or not answered yet
+        # the halves of the group that are still to be written
+        self._parts: Halves[Submission] = Halves(())
+        # submissions of the group that were answered before their fate was known
+        self._answered: set[Submission] = set()
         self._accounts = KnownAccounts(identity)
         self._untold = Untold(destinations)
         self.entries = EntryQueue(
             store, destinations, self.nudge, self.locks, self._untold, self._outage
         )
-        self._lock_waits = 0  # of the group that is being written
+        self._lock_waits = 0  # waits of the present group for locked rows
         self._groups = self._events = self._deliveries = self._refused = 0
 
     # --- what callers do
@@ -118,15 +120,15 @@ class Intake:
         self._wake.set()
 
     def nudge(self) -> None:
-        """Look for what is to be done beside events: backlog rows to forget, entries to admit."""
+        """Look for work besides events: backlog rows to forget, entries to admit."""
         self._wake.set()
 
     def refuse(self, environments: Collection[int]) -> None:
-        """Refuse the submissions of these environments that wait: they were surely not accepted."""
+        """Refuse the waiting submissions of these environments: they were surely not accepted."""
         self._fail(self._waiting.take_all(environments), OVERLOADED)
 
     def close(self) -> None:
-        """Refuse everything from now on; what waits is still committed."""
+        """Refuse every submission from now on; the waiting ones are still committed."""
         self._closed = True
         self.entries.close()
         self._wake.set()
@@ -137,7 +139,7 @@ class Intake:
         return self._outage.under_way
 
     def statistics(self) -> IntakeStatistics:
-        """Return a record of what happened so far."""
+        """Return a record of the intake's work so far."""
         return IntakeStatistics(
             groups=self._groups,
             events=self._events,
@@ -238,10 +240,10 @@ class Intake:
     async def _write(self, part: list[Submission]) -> None:
         """Write submissions with one statement, and tell callers and actors. Raises StoreError if nothing
         was written and no client should wait for another try."""
-        answered = part[0] in self._answered  # then all of the part are
+        answered = part[0] in self._answered  # then all submissions of the part are
         pending = self._open = deque(
             () if answered else part
-        )  # first: nothing is told twice, or never
+        )  # first: no submission is told twice, or never
         group, twins = self._build(part)
         until = trio.current_time() + PATIENCE_S
 
@@ -250,7 +252,7 @@ class Intake:
             if pending and trio.current_time() >= until:
                 self._answered.update(pending)
                 self._fail(pending, UNKNOWN if again else OVERLOADED)
-                if not again:  # a lock on a whole table, say: those behind it wait as long
+                if not again:  # a whole table may be locked: later submissions would wait as long
                     raise surely_nothing("a table has been locked for seconds")
             return await self._store.accept(group)
 
@@ -331,8 +333,8 @@ class Intake:
         self._fail(self._open, UNKNOWN)
 
     def _refuse_locked(self, submissions: list[Submission], error: BlockedError) -> None:
-        """Refuse the submission whose rows another session has locked; where finding it has taken too
-        long, those with it."""
+        """Refuse the submission whose rows another session has locked. If finding it has taken too
+        long, refuse all submissions in its half."""
         log.warning(
             "requests refused, their rows are locked",
             environments=sorted({each.environment for each in submissions}),
@@ -342,13 +344,13 @@ class Intake:
         self._fail(self._open, OVERLOADED)
 
     def _turn_away(self) -> None:
-        """Refuse the submissions that wait, for this and for what is in hand: they were surely not
+        """Refuse the waiting submissions after a group that could not be written: they were surely not
         accepted."""
         self._fail(self._waiting.clear(), OVERLOADED)
         self.locks.refuse_waiting()
 
     async def _wait_back(self) -> None:
-        """Return when the database answers again; nothing is under way or in hand meanwhile."""
+        """Return when the database answers again. Meanwhile no group is under way or in hand."""
         if self._outage.under_way:
             await trio.sleep(RETRY_S)
             await self._outage.outlast(lambda _: self._store.check())
@@ -367,7 +369,7 @@ class Intake:
             self._wake.set()
 
     async def _forget(self) -> None:
-        """Delete the backlog rows of destinations that have nothing left."""
+        """Delete the backlog rows of destinations without unsettled deliveries."""
         barred = self._left_out = self.locks.barred
         rows = self._destinations.take_forgettable(barred)
         if not rows:
@@ -375,8 +377,8 @@ class Intake:
         self.locks.hold(environment for environment, _ in rows)
         away: StoreError | None = None
         try:
-            # A row too many costs one look at the next start; but the next group must not run beside a
-            # deletion that may still be under way, so this one is tried until it is done.
+            # An unnecessary row costs only one look at the next start. But the next group must not run
+            # beside a deletion that may still be under way, so this deletion is tried until it is done.
             await self._outage.outlast(
                 lambda _: self._store.forget_backlog(rows), unless=nothing_written
             )

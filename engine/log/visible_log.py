@@ -1,6 +1,6 @@
 """The visible log: the delivery log as far back as a plan shows it.
 
-It is laid over the stores for all callers. The engine itself reads the whole log.
+All callers read the stores through it. The engine itself reads the whole log.
 """
 
 from collections.abc import Sequence

@@ -26,8 +26,8 @@ _SPACES = re.compile(rb"[ \t\r\n]*")
 
 
 def deepest(body: bytes) -> int:
-    """Return the number of containers nested at the deepest place. A malformed text gives any number,
-    in no more steps."""
+    """Return the depth of the deepest nested container. A malformed text gives any number, in no more
+    steps."""
     found = _outside_strings(body, _NO_BRACKETS).translate(_BRACKETS)
     if not found:
         return 0
@@ -107,9 +107,9 @@ def differences(one: bytes, other: bytes) -> tuple[int, int]:
 
 
 def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] | None:
-    """Return the spans of `parts` when they are all of the array that begins at `at`.
+    """Return the spans of `parts` if they are the whole array that begins at `at`.
 
-    None when they are not, or when anything but the end of the enclosing object follows.
+    None if they are not, or if the array is followed by anything but the end of the enclosing object.
     """
     spans: list[tuple[int, int]] = []
     for index, part in enumerate(parts):

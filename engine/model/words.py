@@ -1,4 +1,4 @@
-"""The API's words as types: the names of an enumeration, and the lists that are no enumeration."""
+"""The API's words as types: the names of enumerations, and lists of words that are no enumeration."""
 
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
@@ -10,7 +10,7 @@ Kind = TypeVar("Kind", bound=Enum)
 if TYPE_CHECKING:
 
     class Word(str, Generic[Kind]):
-        """The name of a member of an enumeration, such as `Word[Priority]`: a text when it runs."""
+        """The name of a member of an enumeration, such as `Word[Priority]`: a str at run time."""
 else:
 
     class Word:
@@ -21,12 +21,12 @@ else:
 
 
 def word(member: Kind) -> "Word[Kind]":
-    """Return a member's name, as the API has it."""
+    """Return a member's name, as the API writes it."""
     return member._name_  # type: ignore[return-value]  # a Word is a text; `name` runs ten lines of Python
 
 
 def word_or_none(member: Kind | None) -> "Word[Kind] | None":
-    """Return a member's name, None for none."""
+    """Return a member's name; None for None."""
     return None if member is None else word(member)
 
 

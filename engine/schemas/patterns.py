@@ -15,13 +15,13 @@ from msgspec import Struct
 from engine.core.pattern_index import Steps
 from engine.schemas.places import objects_of
 
-PATTERN_SIZE = 5_000  # of one: some milliseconds to compile
-PATTERNS_SIZE = 20_000  # of a schema's together: 20 ms of the loop, which one call takes
+PATTERN_SIZE = 5_000  # of one pattern: some milliseconds to compile
+PATTERNS_SIZE = 20_000  # of a schema's patterns together: one call that holds the loop for 20 ms
 # Whatever the size, the library prepares each pattern that is more than plain text: it makes an automaton
 # and, to search for them, all texts with which a match can begin. Measured.
 PREPARED = 30
 TEXT = 6  # plain text, which needs no automaton
-BEGINNINGS = 250  # where a match can begin anywhere
+BEGINNINGS = 250  # for a match that can begin anywhere
 UNICODE_CLASS = (
     200  # of \p{L} and the like: the tables of all scripts are read, beside `UNICODE_SIZE`
 )
@@ -46,11 +46,11 @@ _ITEMS = ("items", "prefixItems", "contains", "unevaluatedItems")
 
 
 def pattern_size(pattern: str) -> int:
-    """Return about the number of states of a pattern. The time is linear; a malformed pattern has some
+    """Return about the number of states of a pattern. The time is linear; a malformed pattern gives any
     size."""
     groups = [0]  # sizes of the groups that are open, the innermost last
     atom, at = 0, 0
-    closes = True  # whether a class may be closed; if one is not, none behind it is
+    closes = True  # whether a class may be closed; if one is not, no class behind it is
     while at < len(pattern):
         sign = pattern[at]
         if repeat := REPEAT.match(pattern, at):
@@ -67,7 +67,7 @@ def pattern_size(pattern: str) -> int:
         elif sign == "[" and closes:
             found = CLASS.match(pattern, at)
             if found is None:
-                closes = False  # else each of a thousand would be sought to the end
+                closes = False  # otherwise each of a thousand would be searched to the end
                 continue
             atom, at = UNICODE_SIZE if _WIDE.search(found[0]) else 4, found.end()
         elif sign == "\\":
@@ -115,10 +115,10 @@ class TextPrices(Struct, frozen=True):
 
 
 def alive(pattern: str) -> int:
-    """Return at how many places of a pattern a matcher can be at once, at the most.
+    """Return the most places of a pattern at which a matcher can be at once.
 
-    Only behind the first element of variable length is it at more than one; without a `^` that is the
-    beginning. What is malformed has some number.
+    It is at several places only behind the first element of variable length. Without a `^` this is the
+    beginning. A malformed pattern gives any number.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -156,7 +156,7 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             at += 2 if sign == "\\" else 1
         most, repeats, at = _repeated(pattern, at)
         if (atom_varies or repeats) and not groups and before is None:
-            # Of one character that is repeated only one copy is followed.
+            # Of a repeated single character, the matcher follows one copy only.
             before = places if group else places + most - 1
         varies = varies or atom_varies or repeats
         places += atom * most

@@ -22,22 +22,22 @@ from engine.transforms.job import Cost, Job, KnownScript, check_of, run_of
 from engine.transforms.link import Link
 from engine.transforms.waiting import JobQueue
 
-WINDOW_JOBS = 32  # of one worker at a time, enough that it never waits for the engine
-WINDOW_S = 0.004  # of CPU that they are expected to need: a new job may wait behind that
-WINDOW_BYTES = 1024 * 1024  # of their bodies, beyond which there is one
+WINDOW_JOBS = 32  # jobs of one worker at a time, enough that it never waits for the engine
+WINDOW_S = 0.004  # CPU that these jobs are expected to need: a new job may wait behind them
+WINDOW_BYTES = 1024 * 1024  # of the jobs' bodies; a worker with more gets no further job
 PATIENCE_S = (
-    60.0  # that a run waits for its turn: no attempt has begun, so that the tenant loses none
+    60.0  # how long a run can wait: its attempt has not begun, so the tenant loses no attempt
 )
-IDLE_S = 60.0  # without a job, after which a worker leaves
+IDLE_S = 60.0  # after so long without a job, a worker leaves
 SWEEP_S = 1.0
-KNOWN = 4_096  # scripts that are remembered; a forgotten one proves itself anew
-# Of sources in memory, which can be four times as large as in UTF-8. A script that was only tried is
-# nowhere else, and a caller who tries one after the other must not fill the memory.
+KNOWN = 4_096  # scripts that are remembered; a forgotten one must prove itself quick again
+# Sources in memory, which can take four times their UTF-8 size. A script that is only tried is stored
+# nowhere else, and a caller that tries many scripts must not fill the memory.
 KNOWN_BYTES = 64 * 1024 * 1024
-# What a worker leaves to others of the machine's time. Quick scripts are as much a part of deliveries as
-# the engine is; new and slow ones get what the server and its database leave, but not nothing.
+# The niceness of workers. Quick scripts are as much a part of deliveries as the engine is. New and slow
+# scripts get what the server and its database leave, but never nothing.
 NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
-BACKOFF_S = 0.1  # after a worker that did not start, doubling with each
+BACKOFF_S = 0.1  # after a worker that did not start; each further one doubles it
 MOST_BACKOFF_S = 10.0
 
 OVERLOADED = Failure(ErrorCategory.TRANSFORM, "transforms are overloaded")
@@ -53,11 +53,11 @@ log = structlog.get_logger("angarium.transforms")
 
 
 class TransformStatistics(Struct, frozen=True):
-    """What the pool has done since the start, and what it has to do."""
+    """The counts of the pool since the start, and its present work."""
 
     workers: int
     started: int
-    lost: int  # workers that had to be ended, or ended themselves
+    lost: int  # workers that were ended, or ended themselves
     waiting: int
     running: int
     runs: int
@@ -83,8 +83,8 @@ class TransformPool:
         self._kicked = False
         self._sweeping = False
         self._closed = False
-        self._not_before = 0.0  # trio's clock: no worker is started earlier
-        self._in_a_row = 0  # starts that came to nothing
+        self._not_before = 0.0  # on trio's clock: no worker starts earlier
+        self._in_a_row = 0  # workers in a row that did not start
         self._started = self._lost = self._runs = self._failures = 0
         self._cpu_s = 0.0
 
@@ -109,9 +109,9 @@ class TransformPool:
         return await self._await(partial(self.run, script, body, now_ms, seed))
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
-        """Return the reason why a source is no script, with line and column; None for a script.
+        """Return the error of a source that is not a script, with line and column; None for a script.
 
-        `customer` is the account whose session asks. Raises Refusal 503 `overloaded` where the answer
+        `customer` is the account whose session asks. Raises Refusal 503 `overloaded` if the answer
         takes too long.
         """
         known = KnownScript(workspace, source, customer)
@@ -138,7 +138,7 @@ class TransformPool:
         return results[0]
 
     def statistics(self) -> TransformStatistics:
-        """Return how the pool does."""
+        """Return the state of the pool."""
         links = [link for link in self._links if link is not None]
         return TransformStatistics(
             workers=len(links),
@@ -249,7 +249,7 @@ class TransformPool:
             link.alone = False
         if for_any and waiting.slow and not (self._slow_last[index] and waiting.quick):
             if link is not None and link.flying:
-                return  # it must run dry first: nothing waits behind a slow script
+                return  # the worker must finish first: no job waits behind a slow script
             job = waiting.take_slow(trio.current_time())
             if job is not None:
                 self._slow_last[index] = True
@@ -309,7 +309,7 @@ class TransformPool:
         return NICE_ANY if index < self._for_any else NICE_QUICK
 
     def _hold_back(self) -> None:
-        """Start no worker for a while: one did not start."""
+        """Start no worker for a while, because one did not start."""
         pause_s = min(MOST_BACKOFF_S, BACKOFF_S * 2 ** min(self._in_a_row, 10))
         self._in_a_row += 1
         self._not_before = trio.current_time() + pause_s
@@ -359,6 +359,6 @@ class TransformPool:
                 link.close()
                 self._links[index] = None
         self._waiting.forget(now)
-        self._kick()  # a workspace that was held back may go on
+        self._kick()  # a workspace that was held back may have its turn now
         if self._waiting.count or any(link is not None for link in self._links):
             self._sweep_later()

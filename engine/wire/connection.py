@@ -19,9 +19,10 @@ from engine.wire.tls import TlsChannel
 if TYPE_CHECKING:
     from engine.wire.exchange_queue import ExchangeQueue
 
-READ_BYTES = 65536  # more makes every recv() map and unmap memory
-AGE_S = 300.0  # so that a receiver that moved, or drains a node, is followed
-# What TLS itself may owe a peer that does not read (answers to key updates), beside the request.
+READ_BYTES = 65536  # with a larger buffer, every recv() maps and unmaps memory
+AGE_S = 300.0  # so short that new connections follow a receiver that moved, or drains a node
+# The most bytes that TLS can owe a peer that does not read (answers to key updates), besides the
+# request.
 TLS_REPLIES_LIMIT = 64 * 1024
 
 
@@ -58,15 +59,16 @@ class OutboundConnection:
         self._recv = sock.recv
         self.exchange: OutboundExchange | None = None
         self._answer = Response()
-        self._unsent: memoryview | None = None  # of a request, or of TLS
+        self._unsent: memoryview | None = None  # bytes of a request, or of TLS
         self._write_error: OSError | None = (
             None  # nothing more can be sent; an answer may still come
         )
         self._reused = False
         self._closed = False
-        self._end: OSError | None = None  # the end that came before its turn to shake hands
-        self._shaking = False  # it waits for that turn
-        self._making = True  # it has a place among the connections that are being made
+        # an end that came before this connection's turn in the handshakes
+        self._end: OSError | None = None
+        self._shaking = False  # whether it waits for that turn
+        self._making = True  # whether it has one of the places for connections being made
         self._until = wiring.clock.instant() + AGE_S
         self._tls = TlsChannel(wiring.context_of(origin), origin.host) if origin.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
@@ -82,7 +84,7 @@ class OutboundConnection:
         return "waiting for the answer" if self._unsent is None else "sending the request"
 
     def start(self, exchange: OutboundExchange) -> None:
-        """Send a request, as much of it at once as the socket takes."""
+        """Send a request: as much of it as the socket takes at once."""
         self.exchange = exchange
         exchange.holder = self
         tls = self._tls
@@ -96,7 +98,7 @@ class OutboundConnection:
             if not tls.established:
                 tls.begin()
         except WireError as error:
-            # Not at once: the caller of `start` is not called back while it is at work.
+            # Later, since the caller of `start` must not be called back before `start` returns.
             self._wiring.timers.call_later(0, partial(self._fail, error))
             return
         self._write(tls.outgoing())
@@ -112,7 +114,7 @@ class OutboundConnection:
             self._receive()
 
     def abort(self, error: BaseException | None) -> None:
-        """Fail the exchange: the peer hung up (None), or our own code failed."""
+        """Fail the exchange: the peer hung up (None), or the engine's code raised."""
         if self._closed:
             return
         if error is None:
@@ -125,7 +127,7 @@ class OutboundConnection:
             )
 
     def abandon(self, exchange: OutboundExchange) -> tuple[Response, float]:
-        """Give an exchange up, and close: no other exchange can use the connection."""
+        """Give an exchange up, and close the connection: no other exchange can use it."""
         self.exchange = None
         self.close()
         self.pool.ended()
@@ -155,7 +157,7 @@ class OutboundConnection:
         except BlockingIOError:
             sent = 0
         except OSError as error:
-            # The answer may have come before the receiver closed: what can be read decides.
+            # The answer may have come before the receiver closed: the readable bytes decide.
             self._write_error = error
             return
         if sent < len(data):
@@ -164,7 +166,8 @@ class OutboundConnection:
                 self._wiring.reactor.modify(self._registration, READ | WRITE)
 
     def _reply(self, data: bytes) -> None:
-        """Send bytes that TLS owes the peer, behind unsent ones. Raises WireError past a bound."""
+        """Send bytes that TLS owes the peer, behind the unsent ones. Raises WireError if there are too
+        many."""
         rest = self._unsent
         if rest is None:
             self._write(data)
@@ -185,13 +188,13 @@ class OutboundConnection:
     # --- being made
 
     def _made(self) -> None:
-        """Give the place among openings back: the connection is made, or never will be."""
+        """Give the opening's place back: the connection is made, or never will be."""
         self._making = False
         self._wiring.openings.give(self.origin.workspace)
         self.pool.made()
 
     def _hold(self, tls: TlsChannel, data: bytes) -> None:
-        """Keep bytes of the handshake until it is this connection's turn to work on them."""
+        """Keep bytes of the handshake until this connection's turn."""
         try:
             tls.hold(data)
         except WireError as error:
@@ -201,7 +204,7 @@ class OutboundConnection:
         self._wiring.handshakes.ask(self, self.origin.workspace)
 
     def shake(self) -> None:
-        """Work on the handshake: it is this connection's turn."""
+        """Continue the handshake: it is this connection's turn."""
         self._shaking = False
         if self._closed:
             return
@@ -231,8 +234,8 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """End after the bytes of the handshake have had their turn: they may say why it ended. A peer
-        that sends all of a handshake and closes does not overtake the others."""
+        """End the connection after its turn to handle the handshake's bytes: they may give the reason.
+        A peer that sends a whole handshake and closes must not overtake other connections."""
         if self._shaking:
             self._end = error
             self._wiring.reactor.unregister(self._registration)
@@ -254,7 +257,7 @@ class OutboundConnection:
                     self._made()
             exchange = self.exchange
             if exchange is None:
-                if data:  # bytes that nobody asked for
+                if data:  # bytes that belong to no exchange
                     self.close()
                     return
             elif data:
@@ -269,7 +272,7 @@ class OutboundConnection:
             self._lost(None)
 
     def _lost(self, error: OSError | None) -> None:
-        """End: the peer closed (None), or the connection broke."""
+        """End the connection: the peer closed (None), or the connection broke."""
         exchange, answer = self.exchange, self._answer
         if exchange is None:
             self.close()
@@ -286,9 +289,9 @@ class OutboundConnection:
             self._fail(connection_error(error or self._write_error))
 
     def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
-        """End within an answer, which may be how that answer ends.
+        """End within an answer. Some answers end in this way.
 
-        Over TLS an end without a farewell counts too: the head, which decides, came whole.
+        Over TLS this includes an end without close_notify: the head came whole, and decides.
         """
         if error is not None:
             words = "the connection was reset within the answer"

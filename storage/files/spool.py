@@ -23,8 +23,8 @@ from engine.model.errors import Refusal
 
 WRITE_BYTES = (
     128 * 1024
-)  # at a time: a change of threads costs 50 us, and each upload holds so much
-THREADS = 8  # a disk is not faster by more, and hashing takes a core each
+)  # bytes at a time: a change of threads costs 50 us, and each upload holds so much
+THREADS = 8  # more threads do not make a disk faster, and each takes a core for hashing
 _LOCK = "lock"
 
 log = structlog.get_logger("angarium.storage")
@@ -37,7 +37,7 @@ class DiskSpool:
     def __init__(self, folder: Path, reserve: int) -> None:
         """`folder` is the folder of all processes; `reserve` bytes of its disk are left free."""
         self._all = folder
-        self._own = folder / "none"  # yet
+        self._own = folder / "none"  # until `open`
         self._reserve = reserve
         self._lock: int | None = None
         self._limit = trio.CapacityLimiter(THREADS)
@@ -47,7 +47,7 @@ class DiskSpool:
         await self._run(self._open)
 
     async def close(self) -> None:
-        """Leave nothing behind."""
+        """Remove this process's folder."""
         await self._run(self._close)
 
     async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> Spooled:
@@ -89,7 +89,7 @@ class DiskSpool:
         self._all.mkdir(parents=True, exist_ok=True, mode=0o700)
         turn = _locked(
             self._all / _LOCK
-        )  # two that start at once must not take each other for dead
+        )  # two processes that start at once must not take each other for dead
         try:
             own = self._all / uuid.uuid4().hex
             own.mkdir(mode=0o700)

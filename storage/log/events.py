@@ -18,7 +18,7 @@ SELECT {EVENT_COLUMNS}, d.payload, d.metadata, d.attachments
 FROM events d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
 
 
-# The deliveries that an event had from the first are a range of the primary key.
+# The deliveries that an event was accepted with are a range of the primary key.
 DELIVERIES_TO = """
 SELECT e.id::text AS event, count(*) AS deliveries
 FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) e (id, first, last)
@@ -27,12 +27,13 @@ WHERE d.event = e.id AND d.customer = $5::text
 GROUP BY e.id"""
 
 
-# Of all events that had a key the latest holds it, for a day: nothing above it has the key.
+# Among all events that had a key, the latest holds it, for a day: no event with a higher id has the
+# key.
 _HELD = f"""
 SELECT {EVENT_COLUMNS} FROM events d
 WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid AND d.id = (
     SELECT event FROM idempotency WHERE environment = $1 AND key = $4::text)"""  # noqa: S608 - constants
-# Only events with such an id are in these indexes: a stream for each id that is asked for.
+# These indexes have only events with such an id: each filter by an id reads its own stretch.
 _BY_ID = {
     name: stream(
         "events",
@@ -79,7 +80,7 @@ class PostgresEvents:
     """`engine.log.delivery_log.EventLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. None: lists are walked alone."""
+        """`searchers`: connections of the profile SEARCH. None: lists are only walked in order."""
         self._pool = pool
         self._searchers = searchers
 
@@ -91,7 +92,7 @@ class PostgresEvents:
         values = [value for _, value in given.values()]
         if [] in values:
             return EventPage([], None)
-        # Of the conditions the first names the index, if it is one of these; the rows tell the rest.
+        # The first condition names the index, if it has one. The rows decide the other conditions.
         index = _BY_ID.get(next(iter(given), ""))
         streams = len(values[0]) if index is not None else 1
         sql = step_statement([index or stream("events")], EVENT_COLUMNS, _matching(given, 6))

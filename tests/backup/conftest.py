@@ -1,4 +1,4 @@
-"""A small embedded database with a file and a key, as a server leaves it, and one backup of it."""
+"""A small embedded database with a file and a key, as a server leaves them, and a backup of it."""
 
 import hashlib
 import shutil
@@ -35,14 +35,14 @@ class Installation:
     url: str
 
     def sql(self, statement: str) -> str:
-        """Run a statement; return what it says."""
+        """Run a statement; return its output."""
         command = [str(program("psql")), "-XAtq", "--dbname", self.url, "-c", statement]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A folder that PostgreSQL, as another account, may pass through; what runs in there is ended."""
+    """A folder that PostgreSQL, as another account, can enter. Servers that run in it are ended."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-backup-"))
     folder.chmod(0o755)
     yield folder
@@ -51,7 +51,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture(scope="package")
 def there() -> Iterator[Installation]:
-    """An installation, which no test may harm."""
+    """An installation that no test may change."""
     folder = Path(tempfile.mkdtemp(prefix="angarium-backup-"))
     folder.chmod(0o755)
     try:
@@ -72,7 +72,7 @@ def there() -> Iterator[Installation]:
 
 @pytest.fixture(scope="package")
 def backup(there: Installation) -> Path:
-    """A backup of it, which no test may change."""
+    """A backup of the installation that no test may change."""
     target = there.folder.parent / "backup"
     Backup(there.folder, target).make(there.url)
     return target
@@ -80,7 +80,8 @@ def backup(there: Installation) -> Path:
 
 @pytest.fixture
 def copy(backup: Path, place: Path) -> Path:
-    """A copy of the backup that a test may tamper with: its files are the same ones until replaced."""
+    """A copy of the backup that a test can change: its files are links to the same files until
+    replaced."""
     subprocess.run(["cp", "-al", str(backup), str(place / "copy")], check=True)
     return place / "copy"
 

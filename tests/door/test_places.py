@@ -1,4 +1,4 @@
-"""Places in the application: how they are shared, and what becomes of those that get none."""
+"""Places in the application: how requests share them, and the fate of requests without one."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ GET = b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
 class Crowd:
-    """Requests that have a place until they are let go."""
+    """Requests that keep their places until they are released."""
 
     def __init__(self, places: Places, nursery: trio.Nursery) -> None:
         self.places = places
@@ -115,7 +115,7 @@ async def test_too_many_that_wait_are_refused_and_others_still_wait(
     crowd = make(2, 20)
     crowd.ask("greedy", 50)
     await wait_all_tasks_blocked()
-    # It has one place, and waits with as many as it leaves room for others.
+    # One of its requests has a place. Only so many others wait that other callers find room.
     assert (crowd.held["greedy"], len(crowd.refused)) == (1, 40)
     assert crowd.told == {(503, 1)}
     crowd.ask("other")
@@ -162,7 +162,7 @@ async def test_one_that_is_cancelled_keeps_no_place(
     await wait_all_tasks_blocked()
     crowd.working["a"].pop().give_back()
     given.cancel()
-    crowd.places._give(1)  # as `run` does; the task that is cancelled has not gone on yet
+    crowd.places._give(1)  # as `run` does; the cancelled task has not continued yet
     await wait_all_tasks_blocked()
     assert crowd.places.statistics().held == 0
 

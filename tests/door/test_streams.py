@@ -1,4 +1,5 @@
-"""Large bodies over HTTP/1.1: up with the client held back, down as fast as it reads."""
+"""Large bodies over HTTP/1.1: uploads with back-pressure on the client, downloads as fast as it
+reads."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -40,7 +41,7 @@ CHUNKED = b"POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r
 async def test_a_large_body_arrives_as_it_was_and_little_of_it_is_held(size: int | None) -> None:
     async with open_warehouse() as (house, warehouse):
         client = await house.connect()
-        for _ in range(2):  # the connection is kept
+        for _ in range(2):  # the connection is reused
             if size is None:
                 await client.send(post(b"/upload", FILE))
             else:
@@ -65,7 +66,7 @@ async def test_a_client_is_held_back_while_the_application_does_not_read() -> No
             assert (await house.ask(GET % b"/other")).body == b"other"
             warehouse.go_on.set()
             assert (await client.response()).body == digest(FILE)
-        # Had more been taken meanwhile, it would have come in one part.
+        # If more had been read meanwhile, it would have come as one part.
         assert max(warehouse.parts) <= LARGEST
 
 
@@ -96,7 +97,7 @@ async def test_an_answer_before_the_body_has_come_ends_the_connection_unless_lit
         async with trio.open_nursery() as nursery:
 
             async def upload() -> None:
-                with suppress(trio.BrokenResourceError):  # it was not to be read
+                with suppress(trio.BrokenResourceError):  # the server does not read it
                     await client.send(post(b"/refuse", FILE, None))
 
             nursery.start_soon(upload)
@@ -180,7 +181,7 @@ async def test_head_reads_nothing_and_says_the_length() -> None:
 
 
 async def unread(house: House) -> Client:
-    """A client that has asked for the file and does not read; the server is as far as it gets."""
+    """A client that has asked for the file and does not read. The server has sent as much as it can."""
     client = await house.connect()
     await client.send(GET % b"/file")
     await trio.testing.wait_all_tasks_blocked(0.02)
@@ -191,7 +192,7 @@ async def test_no_more_is_read_than_the_client_takes() -> None:
     async with open_warehouse() as (house, warehouse):
         client = await unread(house)
         before = warehouse.given
-        assert 0 < before < len(FILE)  # what the kernel holds of it
+        assert 0 < before < len(FILE)  # the bytes in the kernel's buffers
         (channel,) = house.door._channels
         assert len(channel._transport._unsent) <= LARGEST  # type: ignore[attr-defined]  # a plain one
         await trio.testing.wait_all_tasks_blocked(0.02)

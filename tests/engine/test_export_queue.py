@@ -21,11 +21,11 @@ from engine.tracing.sampling import Sampler
 from engine.tracing.tracer import AttemptSpan, Tracer
 from tests.patience import HANGS_S
 
-RATE = 10.0 * QUEUE  # more than any test here ends
+RATE = 10.0 * QUEUE  # more spans than any test here ends
 
 
 class Exporter(SpanExporter):
-    """Answers when it may, as it is told to."""
+    """An exporter that answers once it is released, with the given result."""
 
     def __init__(self, says: Callable[[], SpanExportResult] = lambda: SpanExportResult.SUCCESS):
         self.gate = threading.Event()
@@ -51,7 +51,7 @@ def queue_of(
 
 
 def end(queue: ExportQueue, count: int, environment: int = 1) -> None:
-    """End so many spans."""
+    """End `count` spans."""
     for _ in range(count):
         queue.put(EndedSpan("s", environment, new_trace(), None, 1.0, 2.0, {"of": environment}))
 
@@ -76,7 +76,7 @@ def test_a_collector_that_hangs_costs_the_spans_beyond_the_queue() -> None:
     assert exporter.entered.wait(HANGS_S)
     end(queue, QUEUE + 10)
     assert queue.statistics() == ExportStatistics(0, 0, 10, QUEUE + 1)
-    queue.close(0.0)  # the end of the server does not wait for it
+    queue.close(0.0)  # the server's end does not wait for the exporter
     assert queue.statistics() == ExportStatistics(0, 0, QUEUE + 10, 1)
     exporter.gate.set()
 
@@ -145,7 +145,7 @@ def test_environments_take_turns_in_the_queue() -> None:
     exporter = Exporter()
     queue = queue_of(exporter)
     end(queue, 1)
-    assert exporter.entered.wait(HANGS_S)  # with the first span; what follows waits
+    assert exporter.entered.wait(HANGS_S)  # with the first span; the following spans wait
     end(queue, 10 * BATCH, environment=1)
     end(queue, 3, environment=2)
     exporter.gate.set()

@@ -1,4 +1,4 @@
-"""A double of an S3 store on loopback: objects by path, as its documented REST interface has them."""
+"""A double of an S3 store on loopback: objects by path, with the documented REST interface."""
 
 import hashlib
 import threading
@@ -10,9 +10,9 @@ from tests.patience import HANGS_S
 
 
 class Bucket:
-    """What is stored, and what was asked. `failing`: it answers 503; `refusing`: 403, with the body
-    `said`; `lavish`: it sends more than was asked for. `hanging`: it takes requests and answers none of
-    them until `let` is set."""
+    """The stored objects and the received requests. `failing`: answers 503. `refusing`: answers 403,
+    with the body `said`. `lavish`: sends more than was asked for. `hanging`: takes requests and answers
+    none until `let` is set."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
@@ -42,7 +42,7 @@ def open_bucket() -> Iterator[Bucket]:
             fields = {"Content-Length": str(len(body)), **headers}
             for name, value in fields.items():
                 self.send_header(name.replace("_", "-"), value)
-            with suppress(ConnectionError):  # of a client that did not wait
+            with suppress(ConnectionError):  # a client that did not wait
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(body)

@@ -1,4 +1,5 @@
-"""Things of every kind that routes name, made for whoever is to own them, and known where they leak."""
+"""Objects of every kind that routes name, made for a given owner, with a marker that shows where they
+leak."""
 
 import base64
 from collections.abc import Awaitable, Callable
@@ -21,7 +22,8 @@ TEMPLATE = "webhook"
 
 @dataclass(eq=False)
 class Owner:
-    """A customer's account, or what is tied to none, in one environment. `api` may do all there."""
+    """A customer's account, or the objects of no customer, in one environment. `api` may do everything
+    there."""
 
     name: str
     tenant: Tenant
@@ -29,7 +31,7 @@ class Owner:
     customer: str | None
     api: Caller
     account: str | None = None
-    ids: set[str] = field(default_factory=set)  # of what is the owner's alone
+    ids: set[str] = field(default_factory=set)  # ids of objects that are this owner's alone
 
     @property
     def place(self) -> tuple[str, Environment]:
@@ -42,7 +44,7 @@ class Owner:
 
     @property
     def marker(self) -> str:
-        """What stands in everything that is the owner's."""
+        """The text in all of the owner's objects."""
         return f"marker({self.name})"
 
     @property
@@ -50,7 +52,8 @@ class Owner:
         return {} if self.customer is None else {"customerExternalId": self.customer}
 
     async def made(self, path: str, document: Any, *, own: bool = True) -> dict[str, Any]:
-        """Make something; return what the answer says of it. `own`: of the owner, not of all there."""
+        """Make an object; return its representation in the answer. `own`: it belongs to the owner
+        alone."""
         answer = await self.api("POST", path, document, check=False)
         assert answer.status in (201, 202), (path, answer.body)
         found: dict[str, Any] = answer.json
@@ -67,14 +70,14 @@ Maker = Callable[[Owner], Awaitable[str]]
 
 
 class Shelf:
-    """Makes things, and keeps one of each kind and owner that nobody may change."""
+    """Makes objects, and keeps one of each kind and owner, which no test may change."""
 
     def __init__(self, house: ServiceHouse, receiver: Receiver) -> None:
         self._house = house
         self._receiver = receiver
         self._kept: dict[tuple[Owner, str], str] = {}
         self._count = 0
-        # By the first segment of a route's path, or by all before what it names.
+        # By the first segment of a route's path, or by the whole path before the object's id.
         self.makers: dict[str, Maker] = {
             "destinations": self.destination,
             "templated destinations": self.templated,
@@ -99,7 +102,7 @@ class Shelf:
         }
 
     async def kept(self, owner: Owner, kind: str) -> str:
-        """Return the thing of that kind that is looked at by all and changed by none."""
+        """Return the kept object of a kind: every test may read it, no test may change it."""
         if (owner, kind) not in self._kept:
             self._kept[owner, kind] = await self.makers[kind](owner)
         return self._kept[owner, kind]
@@ -115,11 +118,11 @@ class Shelf:
         return str((await owner.made("/destinations", document))["id"])
 
     async def template(self, _: Owner) -> str:
-        """One of the catalog, which is everybody's."""
+        """A template of the catalog, which belongs to all."""
         return TEMPLATE
 
     async def machine(self, _: Owner) -> str:
-        """The machine that the server runs on, which is nobody's."""
+        """The machine that the server runs on, which belongs to no customer."""
         return gethostname()
 
     async def rule(self, owner: Owner, types: str | None = None, to: str | None = None) -> str:
@@ -146,14 +149,14 @@ class Shelf:
         return str((await owner.made("/files", document))["id"])
 
     async def customer(self, owner: Owner) -> str:
-        """A customer that nobody else knows of."""
+        """A customer that no other test uses."""
         name = f"customer {self._next()} of {owner.name}"
         session = await owner.api("POST", "/embed/sessions", {"customerExternalId": name})
         assert session.status == 201
         return name.replace(" ", "%20")
 
     async def token(self, owner: Owner) -> str:
-        """A signed URL's, of a file."""
+        """The token of a file's signed URL."""
         file = await self.kept(owner, "files")
         return self._house.server.carrying.urls.url(owner.number, file).rpartition("/")[2]
 
@@ -203,7 +206,7 @@ class Shelf:
         return str((await owner.made("/transform-scripts", document))["id"])
 
     async def live_script(self, owner: Owner) -> str:
-        """The one that is published at its destination, which no other is for."""
+        """The published script of a destination that has no other script."""
         script = await self.script(owner, await self.destination(owner))
         assert (await owner.api("POST", f"/transform-scripts/{script}/publish")).status == 200
         return script
@@ -232,7 +235,7 @@ class Shelf:
         return version
 
     async def _sent(self, owner: Owner, destination: str, *states: str) -> str:
-        """Return a delivery to a destination that has ended, or is in one of `states`."""
+        """Return a delivery to a destination that has ended or reached one of `states`."""
         states = states or ("DELIVERED", "FAILED")
         event_type = f"sent.{self._next()}"
         await self.rule(owner, event_type, destination)
@@ -254,8 +257,8 @@ def _are(items: list[dict[str, Any]], states: tuple[str, ...]) -> bool:
 
 
 async def open_owners(house: ServiceHouse) -> dict[str, Owner]:
-    """Return whoever a thing can belong to: two customers and nobody, and two customers of the same name
-    elsewhere."""
+    """Return all possible owners: two customers and none, and two customers of the same names in
+    another workspace."""
     acme, neighbour = await house.tenant("acme"), await house.tenant("neighbour")
     owners = {}
     for name, tenant, environment, customer in (

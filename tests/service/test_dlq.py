@@ -1,4 +1,5 @@
-"""The dead-letter queue over the whole server: what dies is there, and what is retried goes out again."""
+"""The dead-letter queue over the whole server: failed deliveries are in it, and retried ones are sent
+again."""
 
 from collections import Counter
 from typing import Any
@@ -21,7 +22,7 @@ UNKNOWN = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
 async def dead(
     house: ServiceHouse, api: Caller, receiver: Receiver, count: int = 1, **options: Any
 ) -> tuple[str, list[str]]:
-    """Let deliveries die, in any order; return their destination and their ids as they were accepted."""
+    """Let deliveries fail for good. Return their destination, and their ids in order of acceptance."""
     receiver.answer = lambda _: 500
     target = await destination(api, receiver.url(), **{**NO_RETRY, **options})
     for number in range(count):
@@ -101,7 +102,8 @@ async def test_retries_the_moment_after_each_death_lose_and_double_nothing(
 ) -> None:
     _, (identifier,) = await dead(house, api, receiver)
     retried = 1
-    while retried < 15:  # as soon as the store says that it is dead, whatever its actor knows
+    # as soon as the store says that the delivery is dead, whatever its actor knows
+    while retried < 15:
         answer = await api("POST", f"/dlq/{identifier}/retry")
         retried += answer.status == 200
         if retried == 14:
@@ -207,7 +209,7 @@ async def test_in_bulk_exactly_what_was_counted_before_is_done(
 ) -> None:
     word = {"retry": "retried", "discard": "discarded"}[verb]
     target, ids = await dead(house, api, receiver, 5)
-    await api("POST", f"/destinations/{target}/disable")  # what is retried stays
+    await api("POST", f"/destinations/{target}/disable")  # retried deliveries wait
     names = {"first": ids[0], "second": ids[1], "third": ids[2], "target": target}
     for body, count in BODIES.values():
         filled = {

@@ -1,6 +1,7 @@
-"""News of configuration that other processes wrote: `storage.audit.changes` over the simulated database.
+"""News of configuration that other processes wrote: `storage.audit.changes` over the simulated
+database.
 
-What is not heard, because the connection was lost, is read anew as a whole.
+After a lost connection, the whole configuration is read again.
 """
 
 import trio
@@ -12,7 +13,7 @@ RETRY_S = 1.0  # after a loss, until it listens again
 
 
 class News:
-    """What was heard and not read yet. Owner: the task in `run`."""
+    """The changes that were heard of and not read yet. Owner: the task in `run`."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -26,7 +27,7 @@ class News:
         self._wake.set()
 
     def lose(self) -> None:
-        """Lose the connection, with all that was told meanwhile."""
+        """Lose the connection, and all notifications meanwhile."""
         self._lost = True
         self._heard.clear()
         self._wake.set()

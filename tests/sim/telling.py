@@ -1,7 +1,7 @@
-"""Histories told by hand, for tests of the oracle: a method for each thing that can happen.
+"""Histories written by hand, for tests of the oracle: a method for each kind of fact.
 
-What is told fits together unless a test says otherwise: rows follow from what was told, as a service that
-keeps its promises would have them.
+The facts agree with each other unless a test says otherwise: the rows are those that a service without
+bugs would have.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ NOW = 1_700_000_000.0
 
 
 class Telling:
-    """A history in the making. Instants are seconds since its beginning."""
+    """A history that is being written. Instants are seconds since its beginning."""
 
     def __init__(self) -> None:
         self.facts: list[AnyFact] = []
@@ -46,9 +46,10 @@ class Telling:
         self.deliveries: dict[str, DeliveryRow] = {}
         self.attempts: list[AttemptRow] = []
         self.jobs: list[JobRow] = []
-        self.leaves_after_s = 30.0  # an actor that has nothing to do
+        self.leaves_after_s = 30.0  # how long an actor without work stays in memory
         self.backlog: list[str] = []
-        self.counted: list[tuple[str, float, str]] = []  # what the counters say, beside the rows
+        # the values of the counters, besides the rows
+        self.counted: list[tuple[str, float, str]] = []
         self.clocks: dict[int, float] = {}
         self._request = self._send = self._seq = self._version = 0
 
@@ -57,7 +58,7 @@ class Telling:
     def boot(
         self, at: float, process: int = 1, clock_s: float = 0.0, part: int = 0, parts: int = 1
     ) -> None:
-        """A process begins and is ready a tenth of a second later."""
+        """A process starts, and is ready a tenth of a second later."""
         self.clocks[process] = clock_s
         booted = Booted(NOW + at, process, clock_s, part, parts)
         self.tell(booted, Ready(NOW + at + 0.1, process))
@@ -67,11 +68,11 @@ class Telling:
         self.tell(Killed(NOW + at, process))
 
     def fault(self, at: float, kind: str) -> None:
-        """Something goes wrong."""
+        """A fault happens."""
         self.tell(Fault(NOW + at, kind))
 
     def tell(self, *facts: AnyFact) -> None:
-        """Tell facts."""
+        """Add facts."""
         self.facts += facts
 
     # --- configuration
@@ -101,8 +102,8 @@ class Telling:
         relayed: int | None = None,
         **fields: Any,
     ) -> list[str]:
-        """A request is posted, `relayed` to another process maybe, and answered; what is accepted is
-        there, under the mark as its id."""
+        """A request is posted, `relayed` to another process if given, and answered. The accepted event
+        exists then, with its mark as its id."""
         self._request += 1
         items = tuple(Item(mark, "order.created", **fields) for mark in marks)
         ids = marks if answer == "accepted" else ()
@@ -116,12 +117,12 @@ class Telling:
         return list(marks)
 
     def event(self, mark: str, **changes: Any) -> None:
-        """An event is there."""
+        """An event exists."""
         row = EventRow(mark, 1, "order.created", mark, None)
         self.events[mark] = structs.replace(row, **changes)
 
     def delivery(self, event: str, destination: str = "d1", **changes: Any) -> str:
-        """A delivery is there, PENDING unless something else is told."""
+        """A delivery exists, PENDING unless a test says otherwise."""
         self._seq += 1
         identifier = f"{event}-{destination}"
         known: dict[str, Any] = {
@@ -135,7 +136,7 @@ class Telling:
         return row.id
 
     def change(self, delivery: str, **changes: Any) -> None:
-        """A delivery's row is different."""
+        """A delivery's row has these other values."""
         self.deliveries[delivery] = structs.replace(self.deliveries[delivery], **changes)
 
     # --- attempts
@@ -154,7 +155,8 @@ class Telling:
         retry_after_s: float | None = None,
         **changes: Any,
     ) -> None:
-        """A request arrives, is answered, and (unless not `recorded`) its outcome becomes durable."""
+        """A request arrives and is answered. Its outcome becomes durable, unless `recorded` is
+        False."""
         row = self.deliveries[delivery]
         number = row.attempts + 1 if number is None else number
         self._send += 1
@@ -186,7 +188,7 @@ class Telling:
     # --- callers
 
     def ask(self, at: float, kind: str, answer: str = "done", **fields: Any) -> None:
-        """Something is asked for, and told a hundredth of a second later."""
+        """A caller asks for a change, and is told a hundredth of a second later that it is done."""
         self._request += 1
         told: Sequence[str] = fields.pop("ids", ())
         self.tell(Asked(NOW + at, self._request, 1, kind, 1, **fields))
@@ -195,7 +197,7 @@ class Telling:
     # --- the end
 
     def history(self) -> History:
-        """Return what was told, in order of its instants."""
+        """Return all facts, in order of their instants."""
         facts = sorted(self.facts, key=lambda fact: fact.at)
         rows = Rows(
             tuple(self.events.values()), tuple(self.deliveries.values()), tuple(self.attempts),

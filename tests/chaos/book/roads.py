@@ -1,4 +1,4 @@
-"""Trouble on the way to the database: slow, narrow, silent, half open, cut within a message."""
+"""Faults of the network to the database: slow, narrow, silent, half open, cut within a message."""
 
 from tests.chaos.book.disturbance import ROAD, Disturbance
 from tests.chaos.proxy import DOWN, UP
@@ -34,7 +34,7 @@ class Narrow(Disturbance):
 
 
 class BlackHole(Disturbance):
-    """Nothing passes, nothing is closed; then all of it does."""
+    """No byte passes, and no connection closes; then all bytes pass."""
 
     touches = frozenset({ROAD})
     for_s = (0.5, 6.0)
@@ -47,7 +47,7 @@ class BlackHole(Disturbance):
 
 
 class HalfOpen(Disturbance):
-    """The database's end of each connection is gone, and nobody tells the server."""
+    """The database's end of each connection is gone, and the server is not told."""
 
     touches = frozenset({ROAD})
 
@@ -69,7 +69,7 @@ class CutOff(Disturbance):
 
 
 class CutWithinAStatement(Disturbance):
-    """A connection ends in the middle of what is asked: it was not run."""
+    """A connection ends within a statement, which therefore did not run."""
 
     touches = frozenset({ROAD})
     for_s = (0.2, 0.6)
@@ -84,7 +84,7 @@ class CutWithinAStatement(Disturbance):
 
 
 class CutWithinAnAnswer(CutWithinAStatement):
-    """A connection ends in the middle of what is answered: it was run, and nobody has heard."""
+    """A connection ends within an answer: the statement ran, but its result is lost."""
 
     way = DOWN
 

@@ -1,4 +1,4 @@
-"""What holds for reads of what waits, on both databases."""
+"""Reads of waiting deliveries, on both databases."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ ALL = list(DeliveryClass)
 async def read(
     house: House, after: int = 0, limit: int = 99, size: int = 1 << 20, **fields: Any
 ) -> ReadBack:
-    """Read of the first destination's queue."""
+    """Read the first destination's queue."""
     fields = {"ordered": False, **fields}
     return await house.ports.backlog.read_queue(
         ENVIRONMENT, house.a, ALL, after, limit, size, **fields
@@ -23,7 +23,7 @@ async def read(
 
 
 def seqs(deliveries: list[Delivery]) -> list[int]:
-    """Their seqs."""
+    """Return the deliveries' seqs."""
     return [each.seq for each in deliveries]
 
 

@@ -1,4 +1,4 @@
-"""What operators were told is so: what was requeued was tried again, what was discarded was not."""
+"""The promises to operators: a requeued delivery is tried again, a discarded delivery is not."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ DURABLE_S = 120.0  # by then the end of an attempt is recorded, however long the
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what is not as it was told."""
+    """Yield each broken promise."""
     requeues = Requeues(sight)
     for row in sight.rows.deliveries:
         times = requeues.times(row.id, row.destination, row.environment)
@@ -33,8 +33,8 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _sent_on(sight: Sight, wish: Wish) -> Iterator[str]:
-    """What was cancelled while it was in flight is not attempted again, unless its process, or its actor,
-    began anew in between, or somebody asked for another attempt after the cancellation."""
+    """A delivery that was cancelled in flight is not attempted again. Exceptions: its process or actor
+    restarted in between, or a person asked for another attempt after the cancellation."""
     process = sight.processes[wish.by]
     for delivery in wish.asked.deliveries:
         row = sight.deliveries.get(delivery)
@@ -69,7 +69,7 @@ def _requeued(sight: Sight, wish: Wish, named: Sequence[str]) -> Iterator[str]:
 
 
 def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
-    """Of a whole destination's queue everything is taken that was surely in it."""
+    """When a destination's whole queue is requeued, every delivery that was surely in it is taken."""
     final = sight.final(wish.asked.of)
     if final is None or final.status != "ACTIVE":
         return
@@ -86,8 +86,8 @@ def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
 
 
 def _dead_before(sight: Sight, row: DeliveryRow, at: float) -> bool:
-    """Whether a delivery died before an instant, by whosever clock: a change of its schedule may have
-    ended it while it waited for its next attempt."""
+    """Whether a delivery died before an instant, by any process's clock. A change of its schedule may
+    have ended it while it waited for its next attempt."""
     died_at = row.dead_lettered_at
     return died_at is not None and all(
         died_at - ahead_s < at for process in sight.processes for ahead_s in sight.ahead_s(process)
@@ -101,7 +101,7 @@ def _discarded(sight: Sight, wish: Wish, named: Sequence[str], requeues: Requeue
             yield f"delivery {delivery} was discarded, and is not there"
             continue
         if requeues.times(delivery, row.destination, row.environment):
-            continue  # it may have been out of the queue when the discarding came to it
+            continue  # the delivery may have been out of the queue at the time of the discarding
         if row.dlq_status != "DISCARDED":
             yield f"delivery {delivery} was discarded, and is {row.status}, {row.dlq_status}"
         late = [

@@ -1,8 +1,8 @@
-"""Patience: a destination with `disableAfterSeconds` is disabled once it has failed for so long, and no
-other is disabled by itself but for a 410.
+"""Patience: a destination with `disableAfterSeconds` is disabled once it has failed for so long. No
+other destination is disabled by itself, except for a 410.
 
-Only histories of one process without crashes are judged: others can lose what an actor had not written
-down yet. The true time counts, whatever the process's clock was set to.
+Only histories of one process without crashes are judged: in others, state that an actor had not written
+can be lost. The true time counts, even if the process's clock was set.
 """
 
 from collections.abc import Iterator
@@ -14,11 +14,12 @@ from tests.sim.oracle.sight import NETWORK_S, SOON_S, UNHEARD_S, Sending, Sight,
 from tests.sim.trace import Configured
 
 FAILURES = 10  # in a row, until a destination counts as failing
-SURE_S = 1.0  # after an end by then an actor has judged it
+SURE_S = 1.0  # so long after an attempt's end, an actor has surely judged it
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield destinations that were disabled too early, and requests to those that should be."""
+    """Yield destinations that were disabled too early, and requests to destinations that had to be
+    disabled."""
     crashes = any(fault.kind in ("crash", "break") for fault in sight.faults)
     if len(sight.processes) > 1 or crashes:
         return
@@ -31,7 +32,7 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _set_back(sight: Sight) -> bool:
-    """Whether the clock was set back: what failed before can then count as failing for a shorter time."""
+    """Whether the clock was set back: earlier failures can then count for a shorter time."""
     return any(
         after < before
         for number in sight.processes
@@ -62,7 +63,7 @@ def _early(
 
 
 def _enabled_at(versions: list[Version], before: float) -> float:
-    """Return when a destination was made, or enabled the last time."""
+    """Return when a destination was made, or last enabled."""
     status, at = "", -inf
     for version in versions:
         fact = version.fact
@@ -74,8 +75,8 @@ def _enabled_at(versions: list[Version], before: float) -> float:
 
 
 def _asked(sight: Sight, version: Configured) -> bool:
-    """Whether somebody may have asked for a destination to be disabled just then. What is not known to
-    be done can be done a while later."""
+    """Whether a caller may have asked for a destination to be disabled at that time. A request without
+    an answer can take effect a while later."""
     return any(
         wish.asked.kind == "patch"
         and wish.asked.of == version.destination
@@ -89,8 +90,8 @@ def _asked(sight: Sight, version: Configured) -> bool:
 def _late(
     sight: Sight, destination: str, versions: list[Version], ends: list[Sending]
 ) -> Iterator[str]:
-    """A row of failures counts from the last success or version. What somebody asked for goes all the
-    same."""
+    """A row of failures begins at the last success or version. An attempt that a person asked for is
+    sent all the same."""
     for number, version in enumerate(versions):
         fact = version.fact
         assert isinstance(fact, Configured)
@@ -112,7 +113,7 @@ def _late(
 
 
 def _over(ends: list[Sending], since: float, until: float, patience_s: int) -> float | None:
-    """Return the end of the first failure between two instants by which patience was surely over."""
+    """Return the end of the first failure between two instants at which patience was surely used up."""
     row: list[float] = []
     for each in ends:
         if each.at <= since or each.end >= until:

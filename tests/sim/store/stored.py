@@ -1,5 +1,5 @@
-"""Rows of the simulated database, and the records that are read back of them. Nothing here is handed out
-that is a row itself."""
+"""Rows of the simulated database, and the records made of them. Readers get records, never a row
+itself."""
 
 from dataclasses import dataclass, field
 
@@ -22,14 +22,14 @@ WAITING = frozenset({DeliveryStatus.PENDING, DeliveryStatus.RETRYING})
 
 @dataclass(slots=True)
 class StoredEvent:
-    """A row of events. `deliveries`: as many as it had from the first."""
+    """A row of events. `deliveries`: how many the event was accepted with."""
 
     event: Event  # never handed out
     deliveries: int
 
     @property
     def size(self) -> int:
-        """The bytes of it that reads are bounded by."""
+        """The bytes that count for the bounds of reads."""
         event = self.event
         return len(event.payload) + len(event.metadata or b"") + len(event.attachments or b"")
 
@@ -68,11 +68,11 @@ class StoredDelivery:
 
     @property
     def dead(self) -> bool:
-        """Whether it is in the dead-letter queue."""
+        """Whether the delivery is in the dead-letter queue."""
         return self.status is DeliveryStatus.FAILED and self.dlq is DlqStatus.IN_DLQ
 
     def read(self, event: Event) -> Delivery:
-        """Return it as it is read back, with a copy of its event."""
+        """Return the delivery as a reader gets it, with a copy of its event."""
         return Delivery(
             self.id,
             replace(event),
@@ -137,7 +137,7 @@ class StoredMinute:
 
 
 def stored(delivery: Delivery, seq: int) -> StoredDelivery:
-    """Return the row that an accepted delivery becomes."""
+    """Return the row of an accepted delivery."""
     return StoredDelivery(
         delivery.id,
         delivery.event.environment,
