@@ -9,31 +9,33 @@ from msgspec import Struct
 
 
 class ActorState(IntEnum):
-    """Where an actor is between activation and passivation."""
+    """The states of an actor between activation and passivation."""
 
     FRESH = 0  # the store holds nothing for it: only its snapshot is read
     STARTING = 1  # the store is being read for its machine
     RUNNING = 2  # it has a machine
     BACKING_OFF = 3  # it crashed, and waits before it restarts
-    RESTARTING = 4  # its machine is gone, but not all that the machine had under way
+    # its machine is gone, but some of the machine's attempts or settlements are under way
+    RESTARTING = 4
     RETIRED = 5  # it left memory
 
     @property
     def shown(self) -> str:
-        """The word for it in reports."""
+        """The word for the state in reports."""
         return _SHOWN.get(self, self).name
 
     @property
     def is_restarting(self) -> bool:
-        """Whether the store will be read again before the next machine: it shows what arrives now."""
+        """Whether the store will be read again before the next machine: that read shows new
+        arrivals."""
         return self is _A.BACKING_OFF or self is _A.RESTARTING
 
 
 class ActorSignal(IntEnum):
-    """What happens to an actor."""
+    """The events in the life of an actor."""
 
-    READ = 0  # it asks the store for what its machine begins with
-    BEGIN = 1  # its machine is made
+    READ = 0  # the read that its machine begins with is under way
+    BEGIN = 1  # its machine was made
     # its machine is dropped: the ordering changed, or deliveries were committed that it was not told
     RESTART = 2
     CRASH = 3
@@ -75,7 +77,7 @@ TRANSITIONS: dict[tuple[ActorState, ActorSignal], ActorState | None] = {
     (_A.BACKING_OFF, _S.CRASH): _A.BACKING_OFF,  # an outcome was refused
     (_A.BACKING_OFF, _S.BACKOFF_OVER): _A.RESTARTING,
     (_A.BACKING_OFF, _S.RETIRE): None,
-    (_A.RESTARTING, _S.READ): _A.STARTING,  # nothing is under way any more
+    (_A.RESTARTING, _S.READ): _A.STARTING,  # the last attempt and settlement have ended
     (_A.RESTARTING, _S.BEGIN): None,
     (_A.RESTARTING, _S.RESTART): _A.RESTARTING,
     (_A.RESTARTING, _S.CRASH): _A.BACKING_OFF,
@@ -108,7 +110,7 @@ class Departure(Struct, frozen=True):
     waiting: int
 
     def dormant(self, environment: int) -> "Dormant":
-        """Return what stays of an actor that is not clean."""
+        """Return the record of an actor that left unsettled deliveries."""
         return Dormant(environment, self.low_seq, self.waiting, self.sleeping)
 
 
@@ -117,5 +119,5 @@ class Dormant(Struct, gc=False):
 
     environment: int
     low_seq: int
-    waiting: int  # as far as is known
-    sleeping: bool = False  # a retry is due some day, and its row says when
+    waiting: int  # as far as the number is known
+    sleeping: bool = False  # only a retry is left; the row says when

@@ -25,14 +25,14 @@ from engine.ports import ReadBack
 
 
 class Departed(Protocol):
-    """Who sent it and hears of its end."""
+    """The actor that sent an attempt and hears of its end."""
 
     def attempt_ended(self, flight: "Flight") -> None:
-        """Learn that an outcome is there."""
+        """Learn that an attempt has its outcome."""
 
 
 class Flight(Struct, gc=False):
-    """One attempt. Called with its outcome, the first time only."""
+    """One attempt. The sender calls it with the outcome; only the first call counts."""
 
     actor: Departed
     delivery: Delivery
@@ -46,7 +46,7 @@ class Flight(Struct, gc=False):
             self.actor.attempt_ended(self)
 
     def rewind(self) -> None:
-        """Undo what a judgement did to the delivery, so that it can be judged anew."""
+        """Undo the changes of a judgement to the delivery, so that it can be judged again."""
         self.delivery.attempt_count = self.number - 1
 
 
@@ -67,14 +67,14 @@ class Answered(Struct, gc=False):
 
 
 class Ordered(Struct, gc=False):
-    """What somebody asks of deliveries, by their ids."""
+    """An order for deliveries, by their ids."""
 
     order: Order
     deliveries: tuple[str, ...]
 
 
 class Resumed(Struct, gc=False):
-    """Somebody lifts what holds the destination."""
+    """An operator ends what holds the destination's deliveries."""
 
 
 class Spill(Struct, gc=False):
@@ -89,26 +89,30 @@ Message = Flight | Arrived | Answered | Ordered | Resumed
 
 
 class Mailbox:
-    """The messages to one actor. Once an arrival spills, all later ones spill until the mailbox holds no
-    arrival: the machine must hear of them in the order of acceptance."""
+    """The messages to one actor. Once an arrival spills, all later arrivals spill until the mailbox
+    holds none: the machine must hear of them in the order of acceptance."""
 
     __slots__ = ("_limits", "bytes", "deliveries", "in_hand", "judged", "messages", "spills")
 
     def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
-        # A few at most, as arrivals are one message: a deque takes 700 bytes, and would be no quicker.
+        # Only a few messages, since arrivals are one message: a deque takes 700 bytes, and would not be
+        # faster.
         self.messages: list[Message] = []
         self.deliveries = 0  # in Arrived messages
         self.bytes = 0  # of their payloads
         self.spills: list[Spill] = []
-        self.judged: list[Flight] = []  # passed on, and not settled with the recorder yet
-        self.in_hand: Message | Delivery | None = None  # what a crash now would be about
+        # outcomes that were passed on, but not settled with the recorder
+        self.judged: list[Flight] = []
+        # the message or delivery that a crash now would be blamed on
+        self.in_hand: Message | Delivery | None = None
 
     # --- arrivals
 
     @property
     def pending(self) -> int:
-        """Deliveries that were told and not handled, those that stay in the store too."""
+        """The number of deliveries that were told and not handled, with those that stay in the
+        store."""
         spills = self.spills
         return self.deliveries + sum([each.count for each in spills]) if spills else self.deliveries
 
@@ -131,7 +135,7 @@ class Mailbox:
             self.messages.append(Arrived(list(deliveries)))
 
     def _fitting(self, deliveries: Sequence[Delivery]) -> int:
-        """Count what fits, and add its bytes."""
+        """Count the deliveries that fit, and add their bytes."""
         room = self._limits.deliveries - self.deliveries
         size, most = self.bytes, self._limits.bytes
         fit = 0
@@ -145,7 +149,8 @@ class Mailbox:
         return fit
 
     def spill(self, deliveries: Sequence[Delivery]) -> None:
-        """Note deliveries that stay in the store, all of one commit or later than what is noted."""
+        """Note deliveries that stay in the store. They are of one commit, or later than those noted
+        before."""
         spills = self.spills
         for delivery in deliveries:
             for spill in reversed(spills):
@@ -157,8 +162,8 @@ class Mailbox:
                 spills.append(Spill(delivery.queue, delivery.seq, 1))
 
     def note(self, deliveries: Sequence[Delivery]) -> None:
-        """Spill, keeping this commit apart from others: while the store is read it must be told which
-        commits the reading saw."""
+        """Spill, and keep this commit apart from others: while the store is read, the machine must be
+        told which commits the read saw."""
         if len(self.spills) >= MAX_NOTES:
             self.spill(deliveries)
             return
@@ -167,7 +172,7 @@ class Mailbox:
         self.spills = earlier + self.spills
 
     def take_spills(self) -> list[Spill]:
-        """Return what spilled, and begin to take arrivals again."""
+        """Return the spills, and take arrivals again from now on."""
         spills, self.spills = self.spills, []
         return spills
 
@@ -185,7 +190,7 @@ class Mailbox:
     # --- to the machine
 
     def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
-        """Pass about `most` messages on (a delivery of a list counts as one); returns how many."""
+        """Pass about `most` messages on (each delivery of a list counts); return how many."""
         messages = self.messages
         left = most
         while messages and left > 0:

@@ -1,4 +1,5 @@
-"""What is read for an actor: answers to its machine's requests, and all that a machine begins with."""
+"""The reads for an actor: answers to its machine's requests, and everything that a new machine begins
+with."""
 
 import math
 from collections.abc import Iterable
@@ -17,14 +18,14 @@ from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
 
 CONSISTENT_TRIES = (
-    3  # to catch a moment in which nothing commits; else the count may be a little high
+    3  # tries to find a moment without commits; otherwise the count may be a little high
 )
 
 
 class Asker(Protocol):
-    """Whom an answer is for."""
+    """The actor that asks the store."""
 
-    generation: int  # raised when a machine is replaced: its requests are void
+    generation: int  # raised when a machine is replaced: the old machine's requests are void
     config: Destination
 
     def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:
@@ -45,11 +46,11 @@ class Lookup:
 
     @property
     def workspace(self) -> str:
-        """Whose destination it is."""
+        """The destination's workspace."""
         return self._asker.config.workspace
 
     def wanted(self) -> bool:
-        """Whether the machine that asked is still there."""
+        """Whether the machine that asked still exists."""
         return self._asker.generation == self._generation
 
     async def read(self, store: BacklogStore) -> None:
@@ -75,7 +76,7 @@ class Lookup:
                 skip_lanes=request.skip_lanes,
                 only_lane=request.only_lane,
             )
-        # A short answer to these means that there is no more: they are never cut.
+        # A short answer to these requests means that there are no more deliveries: they are never cut.
         if isinstance(request, DueRequest):
             before_ms = int(request.before * 1000)
             after_ms = -1 if request.after is None else math.ceil(request.after * 1000)
@@ -102,7 +103,7 @@ class Unsettled(Struct, frozen=True):
     next_due: float | None
 
     def tell(self, machine: DestinationMachine, spills: Iterable[Spill]) -> None:
-        """Let a machine begin so, with those of `spills` that the reading may not have seen."""
+        """Give a machine its beginning, with those of `spills` that the read may have missed."""
         machine.restore(self.low_seq, self.last_seqs, self.waiting, self.next_due)
         for spill in spills:
             if spill.seq > self.last_seqs.get(spill.queue, -1):
@@ -110,28 +111,29 @@ class Unsettled(Struct, frozen=True):
 
 
 class Beginning(Struct, frozen=True):
-    """What a machine begins with; `unsettled` is None where the store holds nothing for it."""
+    """The data that a machine begins with. `unsettled` is None if the store has no deliveries for
+    it."""
 
     snapshot: bytes | None
     unsettled: Unsettled | None
 
 
 class Starter(Protocol):
-    """Who begins."""
+    """The actor whose machine begins."""
 
     generation: int
     config: Destination
-    checkpoint: Checkpoint  # with a predecessor's snapshot, where it is known
+    checkpoint: Checkpoint  # with a predecessor's snapshot, if it is known
 
     def begin_reading(self) -> None:
         """From now on, keep new commits apart: the read may or may not see them."""
 
     def begin(self, beginning: Beginning | None) -> None:
-        """Begin with what was read, or, given None, ask again after a while."""
+        """Begin with the data that was read. None: ask again after a while."""
 
 
 class Start:
-    """What an actor waits for before its machine's first turn."""
+    """The read that an actor needs before its machine's first turn."""
 
     __slots__ = ("_generation", "_starter")
 
@@ -141,7 +143,7 @@ class Start:
 
     @property
     def workspace(self) -> str:
-        """Whose destination it is."""
+        """The destination's workspace."""
         return self._starter.config.workspace
 
     @property
@@ -151,7 +153,7 @@ class Start:
         return config.environment, config.id
 
     def wanted(self) -> bool:
-        """Whether the actor still waits for this one."""
+        """Whether the actor still waits for this read."""
         return self._starter.generation == self._generation
 
     def failed(self) -> None:
@@ -161,7 +163,8 @@ class Start:
 
 
 class SnapshotReading(Start):
-    """The snapshot that a machine begins with, where nothing is unsettled in the store."""
+    """The read of the snapshot that a machine begins with, if the store has no unsettled deliveries for
+    it."""
 
     __slots__ = ()
 
@@ -172,7 +175,8 @@ class SnapshotReading(Start):
 
 
 class Restoration(Start):
-    """All that a machine begins with, where work may be unsettled in the store from `low_seq` on."""
+    """The read of everything that a machine begins with, if the store may have unsettled deliveries
+    from `low_seq` on."""
 
     __slots__ = ("_low_seq",)
 
@@ -207,27 +211,29 @@ async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> 
             break
     lowest, due_ms = await store.first_retry(environment, destination)
     if config.ordering is not Ordering.NONE and lowest is not None:
-        low_seq = min(low_seq, lowest)  # a retrying head holds its lane, wherever the row stands
+        # a retrying head holds its lane, even if the backlog row is above it
+        low_seq = min(low_seq, lowest)
     return Unsettled(low_seq, before, waiting, None if due_ms is None else due_ms / 1000)
 
 
 class Starting(Protocol):
-    """The actor that was made."""
+    """The new actor."""
 
     def restoration(self) -> Restoration:
-        """Return the reading that its machine needs."""
+        """Return the read that the actor's machine needs."""
 
 
 class Resting(Protocol):
-    """The directory: it knows the destinations that rest."""
+    """The directory, which knows the destinations without an actor."""
 
     def activate_dormant(self, destination: str) -> Starting | None:
-        """Make an actor for a destination with a backlog. None if it has one already, or nothing to
-        do."""
+        """Make an actor for a destination with a backlog. None if it has an actor already, or no
+        work."""
 
 
 class Awakening:
-    """What a start reads for a destination with a backlog: its actor is made when its turn has come."""
+    """The read at a start for a destination with a backlog: its actor is made when the read has its
+    turn."""
 
     __slots__ = ("_destination", "_directory", "_restoration", "workspace")
 
@@ -238,7 +244,7 @@ class Awakening:
         self._restoration: Restoration | None = None
 
     def wanted(self) -> bool:
-        """Whether no actor has come about otherwise."""
+        """Whether the destination still has no actor."""
         if self._restoration is None:
             actor = self._directory.activate_dormant(self._destination)
             if actor is None:
@@ -258,25 +264,25 @@ class Awakening:
 
 
 class PendingRead:
-    """The request of one machine to the store, until the answer. While memory is full it waits: what is
-    held goes first, and each of its ends is a turn that looks again."""
+    """The request of one machine to the store, until its answer. While memory is full the request
+    waits: deliveries in memory go first, and each that ends causes a turn that looks again."""
 
     __slots__ = ("under_way", "waits")
 
     def __init__(self) -> None:
-        self.waits: AnyRequest | None = None  # and was not passed to the readers yet
+        self.waits: AnyRequest | None = None  # the request that was not passed to the readers yet
         self.under_way = False
 
     def go(self, asker: Asker, memory: Memory, *, singly: bool) -> Lookup:
-        """Return the reading that brings an answer to what waits."""
+        """Return the read that answers the waiting request."""
         assert self.waits is not None
         request, self.waits = self.waits, None
         self.under_way = True
         return Lookup(asker, request, memory, singly)
 
     def give_up(self, machine: DestinationMachine, now: float) -> None:
-        """Tell a machine that its pending read will bring nothing. A machine that will be rebuilt waits
-        for its last answer."""
+        """Tell a machine that its pending read will have no answer. A machine that will be rebuilt
+        waits for its last answer."""
         if self.waits is not None:
             machine.read_failed(self.waits, now)
             self.waits = None

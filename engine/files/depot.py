@@ -26,7 +26,7 @@ from engine.ports import StoreError
 RETRY_S = 5  # Retry-After while the disk is full or the object store away
 PAGE = 500  # suspects read at a time
 INTERVAL_S = (
-    600.0  # as housekeeping, which removes the rows; a round that finds nothing costs a query
+    600.0  # as often as housekeeping, which removes the rows; a round without work costs one query
 )
 
 log = structlog.get_logger("angarium.files")
@@ -35,12 +35,12 @@ Key = tuple[int, bytes]
 
 @dataclass(slots=True, eq=False)
 class Kept:
-    """Content that is durable and held: it stays until it is let go."""
+    """Content that is durable and held: it stays until it is released."""
 
     environment: int
     sha256: bytes
     size: int
-    lent: bool = field(default=False, init=False)  # a caller lets it go later
+    lent: bool = field(default=False, init=False)  # True if a caller releases it later
 
     @property
     def key(self) -> Key:
@@ -48,7 +48,7 @@ class Kept:
         return self.environment, self.sha256
 
     def lend(self) -> None:
-        """Keep holding after the block, for a caller that lets go later by `Depot.let_go`."""
+        """Keep holding after the block, for a caller that releases it later with `Depot.let_go`."""
         self.lent = True
 
 
@@ -99,7 +99,7 @@ class Depot:
     async def _put(self, kept: Kept, path: Path) -> None:
         key = blob_key(*kept.key)
         async with self._alone(kept.key):
-            # Before the blob: from here on a crash leaves a mark that leads to it.
+            # The mark comes before the blob: a crash from here on leaves a mark that leads to the blob.
             await self._suspects.suspect(*kept.key)
             try:
                 if await self._blobs.size(key) != kept.size:
@@ -116,14 +116,15 @@ class Depot:
         return kept
 
     async def let_go(self, kept: Kept) -> None:
-        """Hold content no longer: without a row it goes. Never raises: `settle_all` repeats failures."""
+        """Release content: if no row names it, it is removed. Never raises: `settle_all` repeats
+        failures."""
         self._held[kept.key] -= 1
         if self._held[kept.key] <= 0:
             del self._held[kept.key]
             await self._settled(kept.key)
 
     async def settle_all(self) -> int:
-        """Settle every suspect that nobody holds; return how many blobs were removed. Never raises."""
+        """Settle every suspect that is not held; return how many blobs were removed. Never raises."""
         removed = 0
         after: Key = (0, b"")
         while True:
@@ -139,7 +140,7 @@ class Depot:
             after = page[-1]
 
     async def run(self, delay_s: float = 0.0) -> None:
-        """Settle what a crash or retention left, every ten minutes."""
+        """Settle the suspects that a crash or retention left, every ten minutes."""
         await trio.sleep(delay_s)
         while True:
             removed = await self.settle_all()
@@ -155,9 +156,9 @@ class Depot:
             return False
 
     async def _settle(self, key: Key) -> bool:
-        """Remove a blob that no row names, and in any case the mark; return True if the blob went."""
+        """Remove the mark, and the blob if no row names it. Return True if the blob was removed."""
         async with self._alone(key):
-            if key in self._held:  # its holder settles it on letting go
+            if key in self._held:  # its holder settles it when it releases it
                 return False
             found = await self._suspects.inquire(*key)
             if found is None:
@@ -202,7 +203,7 @@ class FileLibrary:
         self._plans = plans
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
-        """Return a file; None also where its event is older than the plan shows."""
+        """Return a file. None also if its event is older than the plan shows."""
         found = await self._store.get(environment, file)
         if found is None or created_at_ms(found.event) < self._visibility.floor_ms(environment):
             return None
@@ -224,6 +225,6 @@ class FileLibrary:
         return self._blobs.read(blob_key(file.environment, file.sha256), start, end)
 
     def expires_at_ms(self, file: FileRecord) -> int:
-        """Return until when a file is shown, as its plan is now."""
+        """Return until when a file is shown, by its workspace's present plan."""
         days = self._plans.of_environment(file.environment).retention_days
         return created_at_ms(file.event) + days * DAY_MS

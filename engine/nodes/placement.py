@@ -14,8 +14,8 @@ from engine.nodes.liveness import Liveness, NodeRow, NodeState
 
 
 class PartPlaces(Struct, frozen=True):
-    """The parts as the rows of nodes tell. `holders`: the machine that works for each part, if any.
-    `offers`: the machines of each part that can work for it, and are not drained."""
+    """The parts, as the rows of nodes show them. `holders`: the machine that works for each part, if
+    any. `offers`: the machines that can work for each part, and are not drained."""
 
     holders: Mapping[int, str]
     offers: Mapping[int, frozenset[str]]
@@ -36,17 +36,19 @@ def places_of(rows: Iterable[NodeRow], parts: int) -> PartPlaces:
 
 
 def placement(places: PartPlaces) -> dict[int, str]:
-    """Return the machine that each part belongs on; a part that no machine can work for is left out.
+    """Return the machine that each part belongs on. A part that no machine can work for is left out.
 
-    Each machine gets an even share, within one. Of a balanced placement only a leaver's parts and a
-    joiner's share move: a machine keeps the parts that it holds, up to its share.
+    The numbers of parts on machines differ by one at most. If the placement was balanced, only the
+    parts of a machine that leaves and the share of a machine that joins move: a machine keeps the parts
+    that it holds, up to its share.
     """
     machines = sorted(frozenset().union(*places.offers.values()))
     if not machines:
         return dict(places.holders)
     held = Counter(holder for holder in places.holders.values() if holder in machines)
     share, extra = divmod(len(places.offers), len(machines))
-    # Whoever has most keeps one more: otherwise parts would move to make an equally even placement.
+    # The machine with the most parts keeps one more: otherwise parts would move without making it more
+    # even.
     first = sorted(machines, key=lambda machine: (-held[machine], machine))
     room = {machine: share + (place < extra) for place, machine in enumerate(first)}
     placed: dict[int, str] = {}
@@ -75,7 +77,7 @@ def _ranked(machine: str, parts: Iterable[int]) -> Sequence[int]:
 
 
 def weight(part: int, machine: str) -> bytes:
-    """Return how much a part belongs on a machine, by rendezvous hashing; the largest is first."""
+    """Return the weight of a part on a machine, by rendezvous hashing; the largest weight wins."""
     return blake2b(f"{part}/{machine}".encode(), digest_size=8).digest()
 
 

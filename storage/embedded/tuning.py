@@ -5,7 +5,8 @@ import os
 KIB = 1024
 MIB = 1024 * KIB
 
-# What an operator may add to; ours is included first, so that theirs wins.
+# The file that an operator may extend. It includes Angarium's file first, so that the operator's
+# settings win.
 MAIN_FILE = """\
 # Angarium writes angarium.conf anew at each start; settings of your own go below this line.
 include = 'angarium.conf'
@@ -28,8 +29,8 @@ def configuration(memory: int, *, durable: bool = True, servers: int = 1) -> str
     `durable=False` is for tests only.
     """
     buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
-    # Three hot ones, a listener, upkeep, pools of six, four, four, two and two; commands; a person. Tests
-    # run side by side.
+    # Three connections of the hot path, a listener, upkeep, pools of 6, 4, 4, 2 and 2; also commands,
+    # and a person. Tests run side by side.
     connections = 40 * servers if durable else 200
     return f"""\
 # Written by Angarium at each start: changes here are lost, see postgresql.conf.
@@ -78,7 +79,7 @@ log_min_error_statement = panic
 
 
 def memory_of_machine() -> int:
-    """Return the bytes of memory of this machine, or of the container that we are in if it has less."""
+    """Return the bytes of memory of this machine, or of its container if that has less."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:

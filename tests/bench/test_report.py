@@ -1,4 +1,4 @@
-"""Reports say what was measured, whatever there is of it; the page stands alone, and is well formed."""
+"""Reports: they show every measurement there is; the page needs no other file, and is well formed."""
 
 import io
 import re
@@ -21,7 +21,7 @@ VOID = {"meta"}  # elements that have no end
 
 
 class Reader(HTMLParser):
-    """Fails where an element is closed that is not the open one; keeps what there was."""
+    """A parser that fails if an end tag does not match the open element; it keeps the elements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,8 @@ def svgs(html: str) -> Iterator[ElementTree.Element]:
 def test_the_page_is_well_formed_and_needs_nothing_from_elsewhere(html: str, read: Reader) -> None:
     assert html.startswith("<!doctype html>")
     assert not read.open
-    assert not read.seen & {"script", "link", "img", "iframe", "b"}  # of what was measured neither
+    # text from the measurements makes no element
+    assert not read.seen & {"script", "link", "img", "iframe", "b"}
     assert not re.search(r"https?://|@import|url\(", html)
     assert all(link.startswith("#") and link[1:] in read.ids for link in read.links)
     assert len(read.ids) == len(set(read.ids))
@@ -170,7 +171,7 @@ def test_of_a_tiny_run_nothing_is_judged() -> None:
     assert table.index("no figure counts") < table.index("timesFloor")
     for text in (table, page(Document([tiny]))):
         assert "no figure counts" in text
-        assert "14" in text  # what was measured is told
+        assert "14" in text  # the measured value is shown
         for judged in ("held", "Svix", "drifted"):
             assert judged not in text, judged
 

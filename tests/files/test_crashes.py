@@ -1,6 +1,6 @@
 """A crash between any two steps of keeping a file leaves nothing that the next start does not remove.
 
-`tests/process/test_files.py` does the same to real processes, at moments that nobody chooses.
+`tests/process/test_files.py` does the same to real processes, at random moments.
 """
 
 import os
@@ -31,7 +31,8 @@ class Crash(BaseException):
 
 
 class Dying:
-    """Passes calls on, up to one before or after which all ends; after that nothing is done any more."""
+    """Passes calls on until the process dies, before or after one of them. After that it passes
+    none."""
 
     def __init__(self, whole: Any, life: "Life") -> None:
         self._whole = whole
@@ -66,7 +67,7 @@ async def content(life: Life) -> AsyncIterator[bytes]:
 
 
 def die(spool: DiskSpool) -> None:
-    """Let go of its lock, as the end of a process does, and of nothing else."""
+    """Release only the process's lock, as the end of a process does."""
     assert spool._lock is not None
     os.close(spool._lock)
 
@@ -76,7 +77,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 class Disk:
-    """What outlives a process."""
+    """The things that outlive a process."""
 
     def __init__(self, bridge: Bridge, folder: Path) -> None:
         self.folder = folder
@@ -107,14 +108,14 @@ class Disk:
             die(spool)
 
     async def start(self) -> None:
-        """Do what a start does."""
+        """Do the steps of a start."""
         spool = DiskSpool(self.folder / "incoming", 0)
         await spool.open()
         await Depot(spool, self.blobs, self.store).settle_all()
         await spool.close()
 
     async def left(self) -> tuple[int, int, int]:
-        """Return how many rows, blobs and marks there are; nothing is in the spool."""
+        """Return the numbers of rows, blobs and marks; assert that the spool is empty."""
         rows = await self.store.get(1, FILE)
         blobs = [each for each in self.folder.glob("1/*/*") if each.is_file()]
         spooled = [each for each in self.folder.glob("incoming/*") if each.is_dir()]
@@ -165,7 +166,7 @@ async def test_a_disk_that_is_full_takes_nothing_and_keeps_nothing(
 
 
 class Away(FolderBlobs):
-    """A store that takes nothing."""
+    """A store that refuses every write."""
 
     async def put(self, key: str, path: Path) -> None:
         raise BlobsAwayError("away")

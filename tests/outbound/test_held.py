@@ -1,4 +1,5 @@
-"""What attempts hold is bounded: whoever finds no room waits, in turns, and nobody fails for it."""
+"""The bytes that attempts hold are bounded: an attempt without room waits for its turn, and never fails
+for it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,7 +8,7 @@ from engine.outbound.held import HeldBytes, HeldStatistics
 
 
 class Askers:
-    """Who asked, and who was let in."""
+    """The attempts that asked for room, and those that got it."""
 
     def __init__(self, most: int, share: int) -> None:
         self.held = HeldBytes(most, share)
@@ -24,7 +25,7 @@ def test_what_fits_is_let_in_at_once_and_what_does_not_when_there_is_room() -> N
         askers.ask(name, 3)
     assert askers.let_in == ["a1", "a2"]
     assert askers.held.statistics() == HeldStatistics(6, 1)
-    askers.held.change("a", 3, 1)  # less was made than was asked for
+    askers.held.change("a", 3, 1)  # fewer bytes were made than asked for
     assert askers.let_in == ["a1", "a2"]
     askers.held.change("a", 1, 0)
     assert askers.let_in == ["a1", "a2", "a3"]

@@ -1,7 +1,7 @@
-"""What Schemathesis is told beside the document: which refusals of valid data no schema can foresee.
+"""Additions to the document for Schemathesis: refusals of valid data that no schema can express.
 
-The built-in check wants all data that fits the schemas to be accepted. This one wants the same, but for
-what JSON Schema cannot say, each by the place that the refusal must name.
+The built-in check wants all data that fits the schemas to be accepted. This check allows the refusals
+below, each by the place that the refusal must name.
 """
 
 import re
@@ -11,7 +11,7 @@ import schemathesis
 from schemathesis import Case, CheckContext, Response
 
 ACCEPTED = {401, 403, 404, 409}
-# (offending place, what is said of it): a refusal must have nothing but these.
+# (offending place, message): each of a refusal's fields must match an entry.
 BEYOND_SCHEMAS = [
     (r"cursor", r"is not a cursor of this list"),
     (r"from", r"is after to"),
@@ -19,7 +19,7 @@ BEYOND_SCHEMAS = [
     (
         r".*",
         r"must be a whole number",
-    ),  # to JSON Schema 60.0 is one; here it has no fraction to drop
+    ),  # to JSON Schema 60.0 is a whole number; the API takes no fraction
     (r"url", r".*"),  # what a URL is: its host, its port, its path
     (r"authentication\.tokenUrl", r".*"),  # the same
     (r"authentication\.(certificate|privateKey)", r".*"),  # what PEM holds; that both are a pair
@@ -36,7 +36,7 @@ BEYOND_SCHEMAS = [
     (r"graceSeconds", r"no secret is replaced: .*"),
     (r"destinationId", r"the destination is not of this template"),
     (r"eventId", r"is given beside event"),
-    # What the mode of a replay takes, and needs, of its selection.
+    # The selection's members that a replay's mode allows, and requires.
     (r"statuses|deliveryIds", r"is not for the mode MISSING: .*"),
     (r"destinationId", r"is required with the mode MISSING"),
     (r"(rule\.)?filter", r".*"),  # the language of filters
@@ -61,7 +61,7 @@ BEYOND_SCHEMAS = [
 def valid_data_is_refused_only_for_what_schemas_cannot_say(
     ctx: CheckContext, response: Response, case: Case[Any]
 ) -> bool | None:
-    """Fail where data that fits the schemas is refused for another reason."""
+    """Fail if data that fits the schemas is refused for another reason."""
     del ctx
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return None

@@ -1,6 +1,6 @@
-"""What goes wrong: the fate of each statement, and the strikes that the plan has laid.
+"""The faults of a history: the fate of each statement, and the strikes of the plan.
 
-The n-th call, send or step of the history is where a strike falls: between any two steps.
+A strike falls at the n-th call, send or step of the history, and so between any two steps.
 """
 
 from collections.abc import Callable
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tests.sim.process import Process
     from tests.sim.world import World
 
-QUICK_S = 0.002  # what a statement takes at most where nothing is wrong
-HANGS_S = 8.0  # after so long a statement that nobody answers is given up
+QUICK_S = 0.002  # the longest time of a statement without a fault
+HANGS_S = 8.0  # a statement without an answer is given up after so long
 # By how much a busy process hears of an answer late, at most; and of those that much can be overtaken by.
 BEHIND_S = (0.0, 0.0, 0.005, 0.05, 0.4)
 FAR_BEHIND_S = (*BEHIND_S, 2.0, 2.0)
@@ -31,11 +31,11 @@ PARTS_TROUBLE = 2
 
 
 class Fate(Struct):
-    """What becomes of one statement."""
+    """The fate of one statement."""
 
-    before_s: float  # until the database does it
-    after_s: float = 0.0  # until its answer is there
-    outlives: bool = False  # where its process is killed meanwhile, it is done all the same
+    before_s: float  # until the database runs it
+    after_s: float = 0.0  # until its answer arrives
+    outlives: bool = False  # whether it is run even if its process is killed meanwhile
     contention: bool = False
     unsent: bool = False
     unheard: bool = False
@@ -67,7 +67,8 @@ class Faults:
     # --- strikes
 
     def count(self, what: str, process: "Process | None") -> None:
-        """Count a call, settle, send, step, turn or pass (a hand-over), and strike if it is its turn."""
+        """Count a call, settle, send, step, turn or pass (a hand-over). If a strike is due at this
+        number, strike."""
         self._counts[what] += 1
         laid = self._laid.get(what)
         while laid and laid[-1].number <= self._counts[what]:
@@ -80,7 +81,7 @@ class Faults:
     # --- the database
 
     def leave(self, lasts_s: float) -> None:
-        """Take the database away for so long."""
+        """Take the database away for some seconds."""
         self._away_until = max(self._away_until, self._world.now() + lasts_s)
         self._world.tell(Fault, "away", "", lasts_s)
 
@@ -89,7 +90,7 @@ class Faults:
         return now < self._away_until and not self._world.calm
 
     def fate(self, statement: str, *, writes: bool) -> Fate:
-        """Decide what becomes of a statement."""
+        """Decide the fate of a statement."""
         chance = self._chance
         before_s = chance.random() * QUICK_S
         if self._world.calm:
@@ -137,5 +138,5 @@ class _Steps(trio.abc.Instrument):
         self._faults = faults
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Count one."""
+        """Count one step."""
         self._faults.count("step", None)

@@ -1,4 +1,4 @@
-"""TLS to receivers: certificates and names are checked, whatever else works is used."""
+"""TLS to receivers: certificates and names are checked, and every other variant that works is used."""
 
 import datetime
 import ssl
@@ -42,7 +42,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture
 async def street(authority: trustme.CA) -> AsyncIterator[Street]:
-    """A client that trusts the test's authority alone."""
+    """A client that trusts only the test's authority."""
     context = client_context()
     authority.configure_trust(context)
     async with open_street(tls=context, allow="127.0.0.0/8,::1/128") as street:
@@ -145,7 +145,7 @@ async def never_shake(visit: Visit) -> None:
 
 
 def raw(data: bytes) -> Serve:
-    """A receiver that says something before it is asked, in clear."""
+    """A receiver that sends bytes first, in clear."""
 
     async def serve(visit: Visit) -> None:
         await visit.send(data)
@@ -245,7 +245,7 @@ async def test_receivers_that_stall_in_their_handshakes_hold_up_no_other_workspa
     authority.configure_trust(context)
 
     async def stall(visit: Visit) -> None:
-        await visit.closed()  # it reads, and says nothing
+        await visit.closed()  # the receiver reads, and sends nothing
 
     async with open_street(tls=context, openings=8) as street:
         stalling = await street.open(stall)
@@ -269,11 +269,11 @@ async def test_receivers_that_stall_in_their_handshakes_hold_up_no_other_workspa
 async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
     authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The alert says why, though the end of the connection is there before its turn; which it waits
-    for like any other: a step of a handshake takes as long as fifty requests."""
+    """The alert gives the reason, although the connection has ended before its turn. It waits for its
+    turn like any other: a step of a handshake takes as long as fifty requests."""
     context = server(authority.issue_cert(HOST))
     context.maximum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers("AES256-SHA256")  # which no client of ours offers
+    context.set_ciphers("AES256-SHA256")  # Angarium's client does not offer this cipher
 
     async def refuse(visit: Visit) -> None:
         hello = await visit.stream.receive_some(65536)
@@ -302,8 +302,8 @@ async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
 async def test_who_sends_a_handshake_and_closes_is_lost_at_its_turn(
     street: Street, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A receiver whose flight is whole, and who is gone before the request: the request is larger than
-    what the socket takes at once, and nobody watches the socket any more."""
+    """The receiver sends its whole flight and is gone before the request. The request is larger than
+    the socket takes at once, and the socket is no longer watched."""
     context = server(authority.issue_cert(HOST))
 
     async def leave(visit: Visit) -> None:
@@ -401,11 +401,11 @@ def test_authorities_that_cannot_be_read_say_what_to_do(tmp_path: Path) -> None:
 
 
 async def test_a_certificate_without_alternative_names_is_refused(tmp_path: Path) -> None:
-    """Of such a one a common name was taken for the host's."""
+    """Clients once took the common name of such a certificate for the host's name."""
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     write_nameless(certificate, key)
     context = client_context(certificate)
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # so that nothing but the name is in the way
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # so that only the name is a reason to refuse
     named = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     named.load_cert_chain(certificate, key)
     async with open_street(tls=context, allow="127.0.0.0/8,::1/128") as street:
@@ -416,7 +416,7 @@ async def test_a_certificate_without_alternative_names_is_refused(tmp_path: Path
 
 
 def write_nameless(certificate: Path, key: Path) -> None:
-    """Write a certificate that names its host by its common name alone."""
+    """Write a certificate that has its host only in the common name."""
     secret = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
     now = datetime.datetime.now(datetime.UTC)

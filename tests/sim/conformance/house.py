@@ -1,4 +1,4 @@
-"""What example tests begin with: an environment, two destinations, and deliveries in any state."""
+"""The beginning of example tests: an environment, two destinations, and deliveries in any state."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,11 +27,11 @@ from tests.storage.world import (
     settle_group,
 )
 
-PAST_S = 7_200  # outcomes are dated so long back: what the database dates itself is told from it
+PAST_S = 7_200  # outcomes are dated so long back, to tell them from times of the database's clock
 
 
 class House:
-    """One side, and what is in it."""
+    """One of the two databases, and its rows."""
 
     def __init__(self, side: Side) -> None:
         self.side = side
@@ -41,11 +41,11 @@ class House:
 
     @property
     def ports(self) -> Ports:
-        """Of the process that owns the database."""
+        """The ports of the process that owns the database."""
         return self.side.ports
 
     async def built(self) -> "House":
-        """Make workspaces, until there is the environment that records are of, and destinations."""
+        """Make destinations, and workspaces until the environment of the records exists."""
         for name in ("one", "two", "three"):
             tenants = self.ports.configuration.tenants
             made = WorkspaceModel(
@@ -90,7 +90,7 @@ class House:
         return record
 
     async def accept(self, *events: Event, to: Sequence[str], **fields: Any) -> list[Delivery]:
-        """Accept events with a delivery each to every destination; return these as they were accepted."""
+        """Accept events with a delivery to every destination each; return the deliveries in order."""
         deliveries = [each for one in events for each in deliveries_of(one, *to, **fields)]
         accepted = await self.ports.intake.accept(intake_group(events, deliveries, dirty=list(to)))
         for seq, delivery in enumerate(deliveries, accepted.base):
@@ -116,7 +116,7 @@ class House:
     async def requeue(
         self, deliveries: Sequence[Delivery], by: ChunkAudit, *, again: bool = False, base: int = 0
     ) -> tuple[int, Requeued]:
-        """Requeue deliveries; return the base with what came of it."""
+        """Requeue deliveries; return the base and the result."""
         base = base or await self.ports.intake.draw()
         ids = [each.id for each in deliveries]
         dirty = self.dirty(*{each.destination for each in deliveries})
@@ -124,7 +124,7 @@ class House:
         return base, done
 
     def dirty(self, *destinations: str) -> list[DirtyDestination]:
-        """Backlog rows to be made."""
+        """Return backlog rows to be written."""
         return [DirtyDestination(ENVIRONMENT, each, shard_of(each)) for each in destinations]
 
     async def row(self, of: Delivery) -> dict[str, Any]:
@@ -133,5 +133,5 @@ class House:
         return dict(zip(DELIVERY, found, strict=True))
 
     async def table(self, name: str) -> list[Any]:
-        """The rows of a table, as they are dumped."""
+        """Return the rows of a table, as they are dumped."""
         return (await self.side.dump())[name]

@@ -1,4 +1,4 @@
-"""What holds for destinations, accounts and rules on both databases."""
+"""Writes of destinations, accounts and rules, on both databases."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ async def test_destinations_have_versions_and_room(house: House) -> None:
     assert [record.id for record in await store.page(ENVIRONMENT, ALL, None, house.b, 9)] == [
         house.a
     ]
-    assert not await store.replace(tied, house.audit())  # its version is there
+    assert not await store.replace(tied, house.audit())  # this version exists already
     disabled = await house.switch(house.a, DestinationStatus.DISABLED)
     assert disabled.version == 2
     archived = await house.switch(house.a, DestinationStatus.ARCHIVED)
@@ -66,7 +66,7 @@ async def test_destinations_have_versions_and_room(house: House) -> None:
     assert await store.page(ENVIRONMENT, [DestinationStatus.ARCHIVED], None, None, 9) == [archived]
     assert await store.create(
         house.record(identity.other()), 3, house.audit()
-    )  # there is room again
+    )  # now there is room again
     assert len(await house.table("versions")) == 6
     entry = house.audit()
     assert await store.create(house.record(identity.other()), 9, entry)
@@ -108,12 +108,13 @@ async def test_rules_are_held_to_their_environments_tally(house: House) -> None:
     assert not await store.replace(renamed, house.audit(), tally=1)
     assert await store.replace(renamed, house.audit(), tally=2)
     assert await store.failures(ENVIRONMENT, [first.id]) != {}
-    assert not await store.replace(renamed, house.audit())  # though the tally moves on
+    assert not await store.replace(renamed, house.audit())  # although the tally moves on
     assert (await store.filtered(ENVIRONMENT, None, 9)).tally == 4
     another = rule_of(house.b, filter="true")
     assert await store.create(another, 9, house.audit())
     assert len((await store.filtered(ENVIRONMENT, None, 9)).patterns) == 2
-    assert len((await store.filtered(ENVIRONMENT, None, 0)).patterns) == 1  # one is past the bound
+    # the other is past the bound
+    assert len((await store.filtered(ENVIRONMENT, None, 0)).patterns) == 1
     assert await store.remove(another, house.audit())
     assert await store.get(ENVIRONMENT, first.id) == renamed == await store.find(first.id)
     assert await store.get(ENVIRONMENT + 1, first.id) is None
