@@ -309,7 +309,7 @@ class KnownVersions(Protocol):
     """The versions of destinations and rules that need not be read; 0 for a row that is not known."""
 
     def destination_version(self, destination: str) -> int:
-        """Return the version that is here."""
+        """Return the version that this process has read."""
 
     def rule_version(self, rule: str) -> int:
         """Return the version that is here."""

@@ -19,13 +19,13 @@ from engine.model.quotas import Ability, WorkspaceSettings
 from engine.wire.target import parse_target
 
 MAX_ORIGINS = (
-    50  # of a workspace: a portal in each environment, and each customer's own domain is more
+    50  # per workspace: more than a portal in each environment and each customer's own domain
 )
 MAX_ORIGIN_LENGTH = 300  # a name in DNS has 253
 BRAND_LENGTH = 100  # fits a heading
 URL_LENGTH = 2_048  # as a destination's
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})  # which a developer has no certificate for
-PORTS = {"https": 443, "http": 80}  # which browsers leave out
+PORTS = {"https": 443, "http": 80}  # the default ports, which browsers leave out
 MAX_PORT = 65_535
 _SHAPE = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(\[[^\]/?#@]*\]|[^\[\]/?#@:]+)(?::([0-9]{1,5}))?")
 _NAME = re.compile(

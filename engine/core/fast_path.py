@@ -35,7 +35,7 @@ class FastPath:
         self.open = not waits and throttle.calm and backlog.settled_by_commit(config)
 
     def admits(self, deliveries: Sequence[Delivery]) -> bool:
-        """Return True if deliveries that were just committed are a single one that may `begin`."""
+        """Return True if the deliveries just committed are a single delivery that may `begin`."""
         delivery = deliveries[0]
         fresh = not delivery.attempt_count and delivery.dlq_status is None
         alone = self.open and len(deliveries) == 1 and not self._in_flight

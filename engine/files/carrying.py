@@ -32,7 +32,7 @@ KNOWN_S = (
 KNOWN_EVENTS = 4_096  # of each the ids of its files, twenty at the most: some KB
 KNOWN_BYTES = (
     16 * 1024 * 1024
-)  # of payloads of files, which have their metadata: mostly less than 1 KiB
+)  # of the files' payloads, which hold their metadata: mostly less than 1 KiB
 # How long a source that failed is not asked again. Retries of many destinations spread over minutes, so
 # that this is two requests a second at the most; the shortest schedule waits longer.
 FAILED_S = 0.5

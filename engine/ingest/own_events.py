@@ -30,7 +30,7 @@ WAITING_MOST = 20_000  # events, some 20 MB: as many dead letters as the databas
 WAITING_EACH = 5_000
 AT_ONCE = 256  # events that are given to the intake together: a group's
 SLICE = 64  # of these between two yields: a millisecond
-RETRY_S = 1.0  # after the intake refused, or nobody knows what became of an event
+RETRY_S = 1.0  # pause after the intake refused an event, or its fate is unknown
 DOUBTS_MOST = 20  # then an event is given up: the database is there and does not take it
 SOURCE = "angarium"
 # Characters of the key that a notice claims: no client can have one as long and take it away.

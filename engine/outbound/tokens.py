@@ -132,7 +132,7 @@ class Tokens:
     async def _asked(
         self, workspace: str, client: ClientCredentials
     ) -> tuple[bytes | Failure, float]:
-        """Return the answer of the endpoint, and for how long it is kept. Raises WireError."""
+        """Return the endpoint's answer, and how long to keep it, in seconds. Raises WireError."""
         try:
             target = parse_target(client.token_url)
         except Refusal as refusal:  # the rules became stricter than they were when it was written

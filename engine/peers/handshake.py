@@ -25,7 +25,7 @@ PROOF = 32
 DIGEST = 32  # of a certificate, by SHA-256
 NO_TLS = bytes(DIGEST)
 REQUESTS = "requests"  # the kind of a link, beside a client's connection
-MOST = 1024  # bytes of what the dialler says
+MOST = 1024  # bytes of the dialler's message
 WITHIN_S = 2.0  # for all of it, on either side
 
 Address = tuple[str, int]

@@ -23,8 +23,8 @@ log = structlog.get_logger("angarium.peers")
 
 
 class Relay:
-    """Owner of the connections that are carried. `waiting`, after `run` was cancelled: those of which
-    nothing was read, which this node may serve itself."""
+    """Owner of the relayed connections. After `run` was cancelled, `waiting` has the connections of
+    which nothing was read: this node may serve them itself."""
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
         self.waiting: list[tuple[socket.socket, Address]] = []

@@ -1,6 +1,7 @@
-"""Throughput: what was accepted and settled in each of the last 60 seconds, by environment, in memory.
+"""Throughput: the events accepted and settled in each of the last 60 seconds, by environment, in
+memory.
 
-Fed after a commit, by the group, and never for a single event.
+The group adds its counts after its commit; no call is made for a single event.
 """
 
 from collections import Counter, deque

@@ -179,7 +179,7 @@ class ReplayRunner:
         for destination in destinations:
             waiting = await self._store.waiting(job, destination)
             self._queued.restore(job.id, destination, waiting, trio.current_time())
-            self._hear()  # of replays that were attempted since the store was asked
+            self._hear()  # hear of replays that were attempted since the store was asked
 
     def _hear(self) -> None:
         """Take note of durable settlements of replays."""

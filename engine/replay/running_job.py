@@ -81,7 +81,7 @@ class RunningJob:
         return self._uncounted[-1] if self._uncounted else None
 
     def put(self, leg: Leg) -> None:
-        """Replace the leg that was counted on."""
+        """Replace a leg by its state after the count."""
         self._legs[leg.destination] = leg
         if leg.all_counted:
             self._uncounted.pop()

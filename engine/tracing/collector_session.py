@@ -10,8 +10,8 @@ ANSWER_S = 10.0  # for reading an answer: what the exporter waits for one by def
 
 
 class CollectorSession(requests.Session):
-    """A session that reads the beginning of an answer. The exporter looks at the status alone, and takes
-    a redirect, which it does not follow, for a success."""
+    """A session that reads only the beginning of an answer. The exporter reads only the status. It does
+    not follow a redirect, and would count it as a success."""
 
     def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
         """Send a request. Raises HTTPError for a redirect: its spans went nowhere."""

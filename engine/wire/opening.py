@@ -89,7 +89,7 @@ class Opening:
                 wiring.openings.wait(self, workspace)
 
     def offered(self) -> None:
-        """Take a connection that fell idle, instead of one that is yet to be made."""
+        """Use a connection that fell idle, instead of making a new one."""
         self._stop()
         self._wiring.alive.openings.discard(self)
         self._pool.go(self.exchange)

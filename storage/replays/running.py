@@ -147,10 +147,11 @@ class PostgresReplays:
     async def _given(
         self, job: ReplayJob, leg: Leg, after: str, until: str | None = None
     ) -> tuple[tuple[Any, ...], bool]:
-        """Return the arguments of a statement on a stretch, and whether there is more behind it.
+        """Return the arguments of a statement on a stretch, and whether more rows follow it.
 
-        Where patterns are given the stretch is looked at twice: the first time for its types, of which
-        the statement then gets those that are meant."""
+        If the job has patterns, the stretch is read twice: the first read finds its event types, and
+        the statement gets those types that match.
+        """
         way, also = way_of(job)
         place, patterns = place_of(job, leg, after, until), job.selection.event_types
         if patterns is None:

@@ -73,7 +73,7 @@ class Times:
 
 
 def poison_at(*steps: str) -> Callable[[str, Sequence[Delivery]], bool]:
-    """A trap that one delivery springs, every time that it is met."""
+    """A trap: the machine breaks each time that it meets this delivery."""
     return lambda step, deliveries: (
         step in steps and any(each.event.payload == b"poison" for each in deliveries)
     )
@@ -135,7 +135,7 @@ async def test_outcomes_that_come_after_the_crash_are_judged_for_the_successor(
         await trio.sleep(3)
         assert world.statuses(destination) == {"DELIVERED": 2, "RETRYING": 2, "PENDING": 3}
         await trio.sleep(50)
-        assert len(world.sender.sent) == 4  # what a late outcome asked for holds: Retry-After
+        assert len(world.sender.sent) == 4  # the Retry-After of a late outcome still holds
         await world.settled()
         assert world.statuses(destination) == {"DELIVERED": 7}
         assert len(world.store.attempts) == 9

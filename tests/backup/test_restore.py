@@ -75,7 +75,7 @@ def test_a_compressed_one_without_a_key_starts_no_server_until_it_has_one(
 
 
 def replaced(path: Path, content: bytes) -> None:
-    path.unlink()  # the backup itself has another name for it
+    path.unlink()  # the backup keeps the content under another name
     path.write_bytes(content)
 
 

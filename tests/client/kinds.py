@@ -73,7 +73,7 @@ def _opened(part: Any) -> Any:
 
 
 def value_of(kind: Kind) -> Any:
-    """Return a value of a kind: the least that there is."""
+    """Return a value of a kind: the smallest."""
     plain = {"string": "x", "encoded": b"", "object": {}, "anything": {}, "boolean": True}
     for part in sorted(kind, key=str):
         if isinstance(part, tuple):

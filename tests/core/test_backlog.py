@@ -419,7 +419,8 @@ def test_a_corrected_wait_is_not_forgotten_for_what_a_read_begun_before_shows() 
     assert [each.next_attempt_at for each in correction.settle] == [NOW + 13]
     machine.configure(a_destination(version=2, retry_schedule_s=(86_400,)), NOW + 12)
     answer_due(machine, far, NOW + 12)
-    answer_due(machine, far, NOW + 12)  # it keeps the wait that the new schedule allows ...
+    # the delivery keeps the wait that the new schedule allows ...
+    answer_due(machine, far, NOW + 12)
     commit(machine, correction, NOW + 12)
     assert machine.next_due() == NOW + 13, "... but its row says otherwise by now"
 

@@ -158,7 +158,7 @@ async def test_who_works_for_long_keeps_another_environment_waiting_for_one_slic
         await trio.sleep(30 * TICK_S * REST)
         seen, replied = slices, list(place.replies)
     assert (slices, [name for name, _ in replied]) == (1_000, ["dear"])
-    assert before < seen <= before + 30  # of which the event had four or five
+    assert before < seen <= before + 30  # the event had four or five of these slices
 
 
 async def test_work_is_charged_as_an_event_is_and_refused_to_who_owes(

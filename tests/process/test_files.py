@@ -1,4 +1,5 @@
-"""Files in a real process: killed at any moment it leaves nothing behind, and holds little of each."""
+"""Files in a real process: a kill at any moment leaves no file behind, and the process holds little of
+each."""
 
 import hashlib
 import http.client
@@ -148,7 +149,8 @@ def test_killed_while_a_file_is_received_it_leaves_nothing_behind(house: House) 
 def test_killed_at_any_moment_a_file_is_there_with_its_event_or_not_at_all(house: House) -> None:
     chance = random.Random(5)
     accepted: dict[int, str] = {}
-    refused: list[str] = []  # idempotency keys: the database was gone a moment before its server
+    # keys of events that were refused because the database ended just before its server
+    refused: list[str] = []
     numbers = iter(range(10, 1_000_000))
     turn = threading.Lock()
     going = threading.Event()

@@ -1,4 +1,4 @@
-"""Kill -9 and lost connections while replays and retries are under way: each goes again once."""
+"""Kill -9 and lost connections during replays and retries: each delivery is sent again once."""
 
 import random
 import signal

@@ -111,7 +111,7 @@ async def there(bridge: Bridge, tmp_path: Path) -> AsyncIterator[Installation]:
 
 @pytest.fixture
 async def house(there: Installation) -> ServiceHouse:
-    """Its server."""
+    """The server of these tests."""
     return there.house
 
 

@@ -25,7 +25,7 @@ OVERTAKEN = ("settle", "read queue", "read due")
 # Statements that the engine may be told to run again: the others are single writes of a pool, which
 # does that for itself, and reads, which never race.
 RACING = ("accept", "accept part", "settle", "requeue", "discard", "enqueue", "forget backlog")
-# Of a transaction of several statements, which are few: trouble comes to them more often.
+# For transactions of several statements, which are few: they have faults more often.
 PARTS = ("accept part", "commit")
 PARTS_TROUBLE = 2
 

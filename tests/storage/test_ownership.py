@@ -1,4 +1,4 @@
-"""Ownership: a former owner writes nothing, and what it was just writing is seen by its successor."""
+"""Ownership: a former owner writes nothing, and its successor sees the writes that were under way."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -69,7 +69,7 @@ class Server:
 
 
 def unhurried(profile: Profile) -> Profile:
-    """Return a profile whose statements are not ended by any limit of their own."""
+    """Return a profile without a time limit on statements."""
     settings = {**profile.settings, "lock_timeout": "0"}
     return replace(profile, statement_timeout_s=None, command_timeout_s=None, settings=settings)
 

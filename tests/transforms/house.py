@@ -1,4 +1,4 @@
-"""A pool with what it stands on, and what tests ask of its processes."""
+"""A transform pool with everything that it needs, and questions about its processes."""
 
 import gc
 import json

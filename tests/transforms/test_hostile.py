@@ -1,4 +1,5 @@
-"""The book of hostile scripts, against real workers: each is bounded, and nobody else notices."""
+"""The book of hostile scripts, against real workers: each is bounded, and other scripts do not
+notice."""
 
 import json
 import resource
@@ -25,7 +26,7 @@ RUNS = 1_000
 CPU_S = (
     0.150  # for a page and the two runs after it, a start included: thrice what one run may take
 )
-LARGEST_MB = 140  # of a worker after all of them: its contexts, and what the allocator keeps
+LARGEST_MB = 140  # the worker's size after all scripts: its contexts, and what the allocator keeps
 
 
 def test_the_book_has_forty_pages_and_more() -> None:

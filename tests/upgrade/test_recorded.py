@@ -24,7 +24,7 @@ NAMES = sorted(each.name.removesuffix(".sql.gz") for each in RELEASES.glob("*.sq
 
 
 def kept(old: Any, new: Any, place: str) -> None:
-    """All that was said is said still; more may be."""
+    """Check that every recorded field still exists; new fields may be added."""
     if isinstance(old, dict):
         for name in old.keys() - PASSING:
             assert name in new, f"{place}.{name} is gone"

@@ -174,7 +174,7 @@ async def test_one_denied_answer_of_a_name_server_denies_the_name(
     async with open_street(allow=ALLOW, lookup=nameserver.lookup) as street:
         for url, outcome in zip(urls, await outcomes(street, urls), strict=True):
             assert outcome.category is Error.BLOCKED_ADDRESS, (url, outcome.message)
-            for end in ends:  # nor does the outcome say what an internal name server knows
+            for end in ends:  # the outcome must not show what an internal name server knows
                 assert ip_address(end).is_unspecified or end not in (outcome.message or "")
     assert connects == []
 

@@ -72,12 +72,12 @@ class Sending(Struct):
 
     @property
     def at(self) -> float:
-        """When it arrived, or would have, had it not waited for its token."""
+        """When the request arrived, or would have arrived without the wait for its token."""
         return self.arrived.at - self.arrived.waited_s
 
     @property
     def end(self) -> float:
-        """When the receiver was done with it."""
+        """When the receiver had finished the request."""
         return inf if self.replied is None else self.replied.at
 
     @property
