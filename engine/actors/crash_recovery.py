@@ -20,7 +20,8 @@ MOST_BLAMES = 10_000  # remembered suspicions, so that a crash loop does not fil
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs a read of the store every half minute
 WELL_AFTER_S = (
-    60.0  # after so long without a crash, the next one counts as the first; longer than any backoff
+    # after so long without a crash, beyond the longest backoff, the next crash is the first again
+    60.0
 )
 LEAST_CAREFUL = 64  # messages handled one at a time after a crash that is blamed on no delivery
 TRUSTED_SNAPSHOT_CRASHES = 2  # crashes at the start after which the snapshot is doubted

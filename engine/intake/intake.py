@@ -40,7 +40,7 @@ from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Sub
 
 # Deliveries told between two yields: a millisecond and a half if an actor is activated for each.
 TOLD_AT_ONCE = 256
-FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: as many of it can be sent at once
+FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: at a time no more are told than are sent
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is run again and again
 # A group's waits for rows that another session has locked: a second in all
 # (`storage.database.profiles`). In this time the request that needs the rows is found among a thousand.
