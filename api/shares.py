@@ -34,7 +34,7 @@ RETRY_AFTER_S = 1
 # is for others. A longer time was spent waiting for the database, not for the loop, and counts as this.
 COUNTED_S = 0.05
 LINE_CUSTOMER = 16  # that wait of one customer's sessions: more than browsers open to one server
-# However many places there are: of hundreds each would rest for longer than anybody waits for it.
+# The bound of a place's rest: with hundreds of places, each would rest for longer than a client waits.
 MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")

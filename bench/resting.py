@@ -15,8 +15,8 @@ LOOK_S = 0.05
 # Timers, leases and the background writer take milliseconds a second by themselves.
 RESTING_S = 0.021
 RESTING_LOOKS = 3
-UPKEEP_S = 1.0  # that a database's own work after a run is waited for, such as autovacuum
-SETTLE_S = 60.0  # until all is recorded; retries are due within that, where there are any
+UPKEEP_S = 1.0  # of waiting for the database's own work after a run, such as autovacuum
+SETTLE_S = 60.0  # for recording everything; retries, if there are any, are due within it
 
 
 def resting(service: Service, settled: Callable[[], bool]) -> tuple[float, float]:

@@ -45,7 +45,7 @@ class Watch(trio.abc.Instrument):
 
 
 class Telling:
-    """Writes a line that says how the server does, as soon as there is one."""
+    """Writes a line with the figures of the server, as soon as there is a server."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
@@ -63,8 +63,10 @@ class Telling:
         os.write(self._file, json.dumps(told).encode() + b"\n")
 
     def find(self) -> None:
-        """Have the server of this process known as soon as it is made."""
-        from api.composition import Server  # the whole of it: not before its pace is another
+        """Find the server of this process as soon as it is made."""
+        from api.composition import (
+            Server,
+        )  # imports the whole server, so only after its pace is set
 
         made = Server.__init__
 

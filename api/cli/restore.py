@@ -84,7 +84,7 @@ def command(
         say(f"  deliveries are held: remove {place / HOLD} and start again to deliver")
     else:
         say(
-            "  a server on it delivers what the backup has unsettled,"
+            "  a server on it delivers what was unsettled in the backup,"
             " even if the original delivered it since"
         )
     say(f"Next: angarium serve --data-dir {place}")

@@ -49,7 +49,7 @@ class HandshakeTurns:
         self._begun: FairWaiters[str, Handshake] = FairWaiters()
         self._since: dict[Handshake, float] = {}  # when each began, by trio's clock, in order
         self._look: Timer | None = None  # at the age of the oldest one
-        # Two ends of which one can always be written to: its readiness is the turn.
+        # A pair of sockets. One can always be written to: its readiness is the turn.
         self._bell: tuple[socket.socket, socket.socket] | None = None
         self._rung: Registration | None = None
 
@@ -82,7 +82,7 @@ class HandshakeTurns:
             self._since[beginning[1]] = trio.current_time()
         gave_way = beginning is None and bool(self._new) and self._give_way()
         if going_on is None and beginning is None and not gave_way:
-            self._rest()  # the next one that comes, or leaves room, rings again
+            self._rest()  # a new handshake, or one that ends, wakes this again
         for found in (going_on, beginning):
             if found is not None and not found[1].closed:
                 found[1].proceed()

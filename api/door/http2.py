@@ -143,8 +143,8 @@ class Http2Connection(Sending):
     # --- a turn
 
     def _turn(self) -> None:
-        """Take frames for one turn, then send the pending bytes. Work beyond a turn is paid for by
-        passes in which nothing is done."""
+        """Take frames for one turn, then send the pending bytes. After work beyond a turn, the connection
+        does nothing in the next passes until the work is made up for."""
         most = self._turns.begin(self._owner.reactor.passes)
         self._debt = max(0, self._debt - most)
         self._busy = True

@@ -198,7 +198,7 @@ class Sending(Channel):
             )
             if wanted and size <= 0:
                 if protocol.outbound_flow_control_window <= 0:
-                    return  # until the window of all of them opens
+                    return  # until the connection's own window opens
                 del sending[number]
                 self._blocked[number] = request
                 continue
