@@ -28,7 +28,7 @@ def headers_of(answer: Answer) -> list[tuple[str, str]]:
     }
     if answer.content_type.startswith("text/html"):
         headers["Content-Security-Policy"] = PAGE_POLICY
-        headers["X-Frame-Options"] = "DENY"  # for what does not know `frame-ancestors`
+        headers["X-Frame-Options"] = "DENY"  # for browsers without `frame-ancestors`
         headers["Referrer-Policy"] = "no-referrer"
     if answer.retry_after_s is not None:
         headers["Retry-After"] = str(answer.retry_after_s)

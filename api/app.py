@@ -65,7 +65,7 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     for path, here in paths.items():
         # Rules without a view: `api.heads` answers what matches them.
         app.url_map.add(Rule(rule_of(path), endpoint=f"OPTIONS {path}", methods=["OPTIONS"]))
-        # A template matches a path that is a route of its own: it must not lend that one its methods.
+        # A path with a route of its own can match a template too: it must not get the template's methods.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
             others = METHODS - {route.method for route in here}
             app.url_map.add(Rule(rule_of(path), endpoint=f"others {path}", methods=others))

@@ -27,7 +27,7 @@ class Interval:
 
 
 def within(t: float, freedom: float) -> float:
-    """Return the probability that |T| <= t, for Student's distribution with so many degrees of freedom.
+    """Return the probability that |T| <= t, for Student's distribution with `freedom` degrees of freedom.
 
     With t = sqrt(freedom) * tan(angle) its density becomes a power of the cosine."""
     power = freedom - 1

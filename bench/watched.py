@@ -91,10 +91,10 @@ def watching(*tellers: Callable[[], None]) -> Callable[..., Any]:
 
 
 def main() -> Any:
-    """Serve, and tell what was asked for."""
+    """Serve, and write the records that the environment asks for."""
     every = os.environ.get("BENCH_HOUSEKEEPING_S")
     if every is not None:
-        housekeeping.INTERVAL_S = float(every)  # before it is imported by whoever waits for so long
+        housekeeping.INTERVAL_S = float(every)  # before other modules import it
     stay_traceable()
     tellers: list[Callable[[], None]] = []
     if path := os.environ.get("BENCH_WATCH"):

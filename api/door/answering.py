@@ -92,8 +92,8 @@ class Answering(Channel):
         self._strays_to: int | None = None  # the part of the last request that was another worker's
         self._strayed = STRAYS - 1  # such requests in a row; at STRAYS the connection goes there
         self._state = HEAD
-        self._buffer = b""  # read and not yet looked at
-        self._scanned = 0  # of it, known to have no end of a head
+        self._buffer = b""  # bytes that were read and not examined yet
+        self._scanned = 0  # bytes of the buffer without a head's end
         self._fresh = True  # nothing was received yet: it may turn out to be HTTP/2
         self._head: Head | None = None
         self._last_raw = b""  # a kept connection mostly sends the same head again

@@ -13,7 +13,7 @@ _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _VALUE = re.compile(rb"[\t -~\x80-\xff]*")
 _PSEUDO = frozenset({b":method", b":scheme", b":authority", b":path"})
 _SCHEMES = frozenset({b"http", b"https"})
-# Of a connection, which HTTP/2 has other means for (RFC 9113, 8.2.2).
+# Fields of an HTTP/1.1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2).
 _CONNECTION = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
 )

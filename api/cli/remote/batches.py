@@ -51,7 +51,7 @@ def send_lines(
     try:
         for chunk in _chunks(_objects(lines, tally), most):
             _send(client, chunk, tally)
-    finally:  # also when it breaks off: what is durable is durable
+    finally:  # also after an error: the events sent until then are durable
         output.one(
             {
                 "accepted": tally.accepted,
