@@ -26,7 +26,7 @@ from engine.model.read_models import EnvironmentModel
 from engine.runtime.loop_watch import TASK_MARK
 
 LARGE_BYTES = 16 * 1024  # of a body: it is read in one step of the loop, and judged in another
-BODY_S = 30.0  # as at the front door, which does not frame what comes by HTTP/2
+BODY_S = 30.0  # the same as at the front door, which does not frame HTTP/2 bodies
 
 
 class Judge:

@@ -148,7 +148,7 @@ def floors(service: "Service") -> Floor:
     The requests go to a separate receiver, so that the run's counts and its receiver's behaviour stay
     unchanged. Takes about two seconds.
     """
-    import bench.service  # not above: the process that measures would import all of it each time
+    import bench.service  # here, so that the measuring process does not import it
     from storage.embedded.server import running_url
 
     database_url = running_url(service.folder)

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         for _ in range(given.times):
             measured.append(floors(service))
             console.print(_told(measured[-1]))
-    # What a measurement has is three in a row, so that is what its mark is of.
+    # A measurement has three floors in a row, so its mark compares three in a row.
     rows = [measured[at : at + 3] for at in range(max(1, len(measured) - 2))]
     worst = max(map(drift, rows))
     console.print(

@@ -38,7 +38,7 @@ def histogram(values_s: Iterable[float]) -> Any:
             elif micros > highest:
                 highest = micros
             shift = max(0, micros.bit_length() - _SUB_BUCKET_BITS)
-            micros = micros >> shift << shift  # the least of its bucket
+            micros = micros >> shift << shift  # the lowest value of the bucket
         buckets[micros] += 1
     found = HdrHistogram(1, HIGHEST_US, DIGITS)
     for micros, count in buckets.items():

@@ -291,7 +291,7 @@ class Http2Connection(Sending):
         assert number is not None
         self._unacknowledged += size
         if self._unacknowledged >= ACKNOWLEDGED_BYTES:
-            # The connection's window is for all of its requests: one that waits must not close it.
+            # All requests share the connection's window: a request that waits must not close the window.
             self._h2.increment_flow_control_window(self._unacknowledged)
             self._unacknowledged = 0
         request = self._streams.get(number)

@@ -18,11 +18,11 @@ STREAMS = 100  # requests at once on one connection; more would wait for the sam
 # Kinds of settings that a client may name on one connection. `h2` keeps the unknown ones too: all 65,536
 # of them, named in 400 KB, were 56 MB for each connection.
 SETTINGS = 32
-# Of bodies on a connection. It is opened again whatever becomes of the bytes, which are bounded by the
-# windows of the streams: 64 KiB for all of them made 0.65 MB/s of a way of 100 ms.
+# Bytes of bodies on a connection. The door opens this window again in any case; the windows of the
+# streams bound the bytes. With 64 KiB for all streams, a way of 100 ms allowed 0.65 MB/s.
 CONNECTION_WINDOW = 4 * 1024 * 1024
 STREAM_WINDOW = 65_535  # the default: of a request about which nothing is known
-ACKNOWLEDGED_BYTES = 256 * 1024  # of bodies: news of that window is not worth a frame for less
+ACKNOWLEDGED_BYTES = 256 * 1024  # of bodies: a frame for fewer bytes costs more than it gives
 
 _CONFIG = H2Configuration(
     client_side=False,

@@ -29,7 +29,7 @@ class Part:
     latencies_s: "array[float]" = field(default_factory=in_seconds)  # of what was accepted
     answered_s: "array[float]" = field(
         default_factory=in_seconds
-    )  # the same, from when it was posted
+    )  # the same requests, timed from their posting
     refused_s: "array[float]" = field(
         default_factory=in_seconds
     )  # a 503 is quick: it is told apart
