@@ -84,6 +84,8 @@ def test_a_request_goes_on_without_a_span_that_breaks(monkeypatch: pytest.Monkey
     environment = EnvironmentModel(1, "w", Environment.DEVELOPMENT)
     with request_span(tracing, "a trace", environment, "/files") as trace:
         assert trace == "a trace"
+    assert tracing is not None
+    tracing.queue.close(HANGS_S)
 
 
 @pytest.mark.parametrize("status", [301, 429, 500])
