@@ -65,9 +65,9 @@ def placement(places: PartPlaces) -> dict[int, str]:
         if roomy:
             placed[part] = max(roomy, key=lambda machine: weight(part, machine))
             room[placed[part]] -= 1
-        elif part in places.holders:  # no other machine can have it
+        elif part in places.holders and (not offers or places.holders[part] in offers):
             placed[part] = places.holders[part]
-        elif offers:
+        elif offers:  # none has room, but a drained machine would never be rid of it
             placed[part] = max(offers, key=lambda machine: weight(part, machine))
     return placed
 

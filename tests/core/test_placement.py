@@ -82,6 +82,14 @@ def test_a_part_stays_where_no_other_machine_can_have_it() -> None:
     assert placement(places(2, [], {})) == {}
 
 
+def test_a_drained_machine_gives_up_a_part_that_only_a_full_machine_can_have() -> None:
+    everybody, one = frozenset({"b", "c"}), frozenset({"b"})
+    placed = placement(
+        PartPlaces({0: "b", 1: "b", 2: "a"}, {0: everybody, 1: everybody, 2: one})
+    )
+    assert placed == {0: "b", 1: "b", 2: "b"}
+
+
 def test_a_part_without_a_holder_goes_to_a_machine_that_runs_its_process() -> None:
     """The first machine has fewer parts, but its process for the part is just starting again."""
     offers = {0: frozenset("b"), 1: frozenset("ab"), 2: frozenset("ab"), 3: frozenset("ab")}
