@@ -314,7 +314,8 @@ async def open_street(
     finally:
         reactor.shut()
     assert errors == []
-    assert dict(open_descriptors().items() - before.items()) == {}
+    left = dict(open_descriptors().items() - before.items())
+    assert not left, f"still open: {left}"
 
 
 async def until(condition: Callable[[], object]) -> None:
