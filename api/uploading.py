@@ -84,7 +84,7 @@ async def _as_it_is(
         "fileName": _named(call.headers.get("content-disposition", "")),
         "contentType": content_type,
     }
-    fields = _fields({**_present(stated), **said})  # before the body is read
+    fields = _fields({**_present(stated), **said})  # before the body: it may be refused by then
     async with _kept(call, _some(call.chunks), FILE_BYTES) as content:
         yield fields, content
 

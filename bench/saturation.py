@@ -22,7 +22,8 @@ from bench.work import Done, work
 KNEE_P99_MS = (
     50.0  # from when an event is due to its arrival: some ten times that of an idle server
 )
-KEPT_UP = 0.95  # of the rate must have arrived by the end: the latest events are still on their way
+# of the rate must have arrived by the end: the events of the last tenths of a second are on their way
+KEPT_UP = 0.95
 TRIES = 2  # of a rate: what holds the machine up once for 50 ms is no knee
 HALVINGS = 3  # between the last rate that held and the first that did not: a fortieth of it is left
 WARM = 5_000

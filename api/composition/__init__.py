@@ -228,7 +228,7 @@ class Server(ControlParts):
         if self.embedded is not None:  # what is left of the grace time is its own
             left_s = end + DATABASE_STOP_S - trio.current_time()
             self.embedded.stop_within_s = max(DATABASE_STOP_S, left_s)
-            self.embedded.given_up = True  # ends a restoration under way
+            self.embedded.given_up = True  # a start in progress ends, too
         self.supervisor.stop()
 
     async def stop_at_signal(

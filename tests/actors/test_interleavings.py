@@ -1,7 +1,7 @@
 """Random histories, drawn from seeds: arrivals, outcomes, crashes, changes, a lost store, killed
 processes.
 
-Safety is checked after each step. At the end the faults stop, and everything must be delivered.
+Safety is checked all the time. At the end the faults stop, and everything must be delivered.
 """
 
 import random

@@ -70,7 +70,7 @@ async def test_of_many_that_arrive_together_each_waits_for_its_turn(
         world.commit([world.delivery(world.destination(number)) for number in numbers])
         assert world.directory.attempts.in_flight == 0
         await world.settled()
-        # one turn to send
+        # one turn for each destination, to send
         assert world.directory.dispatcher.statistics().turns - before == len(numbers)
 
 

@@ -46,7 +46,7 @@ class Plan:
 
 
 def drawn(seed: int, seconds: float, nodes: int = 1, workers: int = 1) -> Plan:
-    """Draw a round of about `seconds`, with as many steps as fit."""
+    """Draw a round of about `seconds`: as many steps as come if none takes longer than planned."""
     chance = random.Random(seed)
     followed = chance.random() < FOLLOWED
     hands = []

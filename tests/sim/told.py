@@ -544,7 +544,7 @@ def stopped(*, recorded: bool = True, late: bool = False) -> Telling:
 
 
 def quarantined(crashes: int, *, again: bool = False) -> Telling:
-    """An actor crashes repeatedly over the outcome of an attempt. Its process is told to end later, and
+    """An actor crashes a given number of times over an attempt's outcome. Its process is told to end later, and
     sends it `again` before, because a caller asked for that."""
     telling = a_telling()
     [one] = events(telling, "a")
