@@ -544,8 +544,8 @@ def stopped(*, recorded: bool = True, late: bool = False) -> Telling:
 
 
 def quarantined(crashes: int, *, again: bool = False) -> Telling:
-    """An actor crashes a given number of times over an attempt's outcome. Its process is told to end later, and
-    sends it `again` before, because a caller asked for that."""
+    """An actor crashes a given number of times over an attempt's outcome. Its process is told to end
+    later, and sends it `again` before, because a caller asked for that."""
     telling = a_telling()
     [one] = events(telling, "a")
     telling.send(LATE + 1, one, recorded=False)

@@ -112,7 +112,7 @@ def test_a_key_that_came_meanwhile_is_looked_for_where_the_others_were(tmp_path:
     file.write([old, NEW])
     assert box.open(SecretBox([NEW]).seal(b"secret", "a"), "a") == b"secret"
     assert box.ids == (key_id(old), key_id(NEW))
-    # the old key opens secrets, and seals none
+    # the new key opens secrets, and seals none yet
     assert box.is_current(SecretBox([old]).seal(b"", "a"))
     file.write([NEW, old])
     assert box.reread()
