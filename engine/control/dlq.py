@@ -53,7 +53,7 @@ class Bulk(Struct, frozen=True):
 
 
 class Bound(Struct, frozen=True):
-    """How many deliveries one request may write (None: no bound), and how fast (None: as fast as
+    """How many deliveries one request may write (None: `MOST`), and how fast (None: as fast as
     possible)."""
 
     most: int | None = None

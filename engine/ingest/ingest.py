@@ -54,7 +54,7 @@ SMALL_BYTES = 64 * 1024
 LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
 _NORMAL = DeliveryOrigin.NORMAL  # looking a member up costs more than a call
-_BATCH_DEPTH = MAX_DEPTH - 2  # depth that is left for an event in a batch
+_BATCH_DEPTH = MAX_DEPTH - 2  # left for an event within the batch's object and array
 
 log = structlog.get_logger("angarium.ingest")
 
@@ -161,7 +161,7 @@ class Ingest:
 
         def told(fate: Fate) -> None:
             tell(fate)
-            if fate.refusal != "internal":  # otherwise rows can still appear
+            if fate.refusal != "internal":  # then rows can still appear: the next start finds out
                 self._spawn(attaching.let_go, attached)
 
         return told

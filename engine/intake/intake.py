@@ -344,7 +344,7 @@ class Intake:
         self._fail(self._open, OVERLOADED)
 
     def _turn_away(self) -> None:
-        """Refuse the waiting submissions after a group that could not be written: they were surely not
+        """Refuse the waiting submissions before each pause of an outage: they were surely not
         accepted."""
         self._fail(self._waiting.clear(), OVERLOADED)
         self.locks.refuse_waiting()

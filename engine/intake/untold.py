@@ -15,7 +15,7 @@ class Hearer(Protocol):
 
     def untold(self, deliveries: Sequence[Delivery]) -> None:
         """Have these deliveries' destinations read from the store again: the intake does not know which
-        destinations were told. `deliveries` are committed and in seq order."""
+        deliveries were told. `deliveries` are committed and in seq order."""
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
         """Learn of backlog rows that were written. Some of them are not needed."""

@@ -204,8 +204,8 @@ class BacklogRow(Struct, gc=False):
 class ReadBack(Struct):
     """A stretch of a destination's queue.
 
-    `deliveries` are in seq order. All rows up to and including `through` have been examined (so a
-    cursor may move there). `skipped` has, for each lane that was passed over within the stretch, its
+    `deliveries` are in seq order. All requested rows up to and including `through` have been examined (so
+    a cursor may move there). `skipped` has, for each lane that was passed over within the stretch, its
     first seq. `end`: the queue has no further rows.
     """
 

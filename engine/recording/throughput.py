@@ -1,5 +1,5 @@
-"""Throughput: the events accepted and settled in each of the last 60 seconds, by environment, in
-memory.
+"""Throughput: accepted events, delivered deliveries and attempts in each of the last 60 seconds, by
+environment, in memory.
 
 The group adds its counts after its commit; no call is made for a single event.
 """

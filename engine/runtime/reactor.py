@@ -73,7 +73,7 @@ class _PriorityClass:
         self, poll: select.epoll, serve: "Callable[[_PriorityClass], None]", rest: float
     ) -> None:
         self.poll = poll
-        self.rest = rest  # the rest after a turn, as a multiple of the turn's time
+        self.rest = rest  # the length of a rest, as a multiple of `used_s`
         self.used_s = 0.0  # time of turns beside known callers, since the last rest
         self.resumes_at = 0.0  # on trio's clock
         self._serve = serve

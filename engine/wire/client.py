@@ -106,8 +106,8 @@ class WireClient:
         self._closed = False
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Begin an attempt. The client calls `done` once, after `send` has returned. It never calls
-        `done` after a shutdown."""
+        """Begin an attempt. The client calls `done` once, after `send` has returned, unless the client
+        is shut down before."""
         if self._closed:
             return
         destination, delivery = transmission.destination, transmission.delivery

@@ -129,7 +129,7 @@ class Descriptors:
                     return
                 workspace, waiting = found
                 taken = self._take(workspace)
-                assert taken  # one was free, or the race has just evicted one
+                assert taken  # one was free, or was evicted for this race alone
                 waiting.granted()
         finally:
             self._serving = False

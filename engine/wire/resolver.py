@@ -135,8 +135,8 @@ class Resolver:
             self._begin(question, workspace)
 
     def _may_begin(self, workspace: str) -> bool:
-        # A workspace never has more threads than stay free. So the next workspace finds a thread even if
-        # the name servers of many workspaces hang.
+        # A workspace never has more threads than stay free. So the next workspace finds a thread for as
+        # long as that is possible, however many workspaces' name servers hang.
         free = THREADS - self.threads
         return self._active.of(workspace) < min(THREADS_WORKSPACE, free)
 

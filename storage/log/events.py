@@ -33,7 +33,7 @@ _HELD = f"""
 SELECT {EVENT_COLUMNS} FROM events d
 WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid AND d.id = (
     SELECT event FROM idempotency WHERE environment = $1 AND key = $4::text)"""  # noqa: S608 - constants
-# These indexes have only events with such an id: each filter by an id reads its own stretch.
+# These indexes have only events with such an id. Each id that is asked for has a stream of its own.
 _BY_ID = {
     name: stream(
         "events",

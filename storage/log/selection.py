@@ -169,7 +169,7 @@ def _held(which: DeliveryFilter) -> str:
     return "held as PENDING" if DeliveryStatus.PENDING in wanted else "not held"
 
 
-# What the partial index says.
+# What the partial indexes say.
 _TROUBLED = " AND d.trouble IS NOT NULL"
 _INDEXES = {
     "environment": (0, [stream("deliveries")]),
