@@ -165,7 +165,7 @@ class DestinationActor:
         machine, context = self._unoccupied(), self._context
         if machine is None or not machine.fast_path.admits(deliveries):
             return False
-        if context.attempts.allowance(self) < TURN_SENDS:  # others need places, or will
+        if context.attempts.allowance(self) < TURN_SENDS:  # others need places, or may soon
             return False
         self.last_active = context.now()
         self._mailbox.in_hand = deliveries[0]
@@ -333,7 +333,8 @@ class DestinationActor:
         return machine
 
     def crashed(self, error: Exception) -> None:
-        """Give the machine up. A successor comes when all attempts of the old machine have ended."""
+        """Give the machine up. A successor comes after a backoff, when no attempt of the old machine is
+        in flight and all its settlements are durable."""
         subject, now = self._mailbox.in_hand, self._context.now()
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
         self._let_go(ActorSignal.CRASH)

@@ -23,7 +23,7 @@ WELL_AFTER_S = (
     # after so long without a crash, beyond the longest backoff, the next crash is the first again
     60.0
 )
-LEAST_CAREFUL = 64  # messages handled one at a time after a crash that is blamed on no delivery
+LEAST_CAREFUL = 64  # at least so many messages are handled one at a time after a crash
 TRUSTED_SNAPSHOT_CRASHES = 2  # crashes at the start after which the snapshot is doubted
 
 log = structlog.get_logger("angarium.actor")
@@ -95,7 +95,7 @@ class CrashRecovery:
         return backoff_s
 
     def condemned(self) -> list[Delivery]:
-        """Return the deliveries to quarantine, and forget their blame. Their last attempts are not
+        """Return the deliveries to quarantine. The outcomes of their last attempts are dropped, and not
         settled in any other way."""
         guilty = [
             each.delivery

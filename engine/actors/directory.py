@@ -232,8 +232,8 @@ class Directory:
             actor.tell(message)
 
     def configure(self, destination: Destination) -> None:
-        """Tell the actor of a new version that is committed; before the recovery, of any version. Without
-        an actor, make one if the version concerns its backlog."""
+        """Take a new version that is committed; before the recovery, any version. Without an actor, make
+        one if the version archives the destination or concerns its backlog."""
         actor = self.actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)

@@ -34,7 +34,7 @@ class ActorState(IntEnum):
 class ActorSignal(IntEnum):
     """The events in the life of an actor."""
 
-    READ = 0  # the read that its machine begins with is under way
+    READ = 0  # it asks the store for the data that its machine begins with
     BEGIN = 1  # its machine was made
     # its machine is dropped: the ordering changed, or deliveries were committed that it was not told
     RESTART = 2
@@ -120,4 +120,4 @@ class Dormant(Struct, gc=False):
     environment: int
     low_seq: int
     waiting: int  # as far as the number is known
-    sleeping: bool = False  # only a retry is left; the row says when
+    sleeping: bool = False  # a retry is due some day, and its row says when

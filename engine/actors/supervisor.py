@@ -1,7 +1,7 @@
 """The supervisor: runs a list of children as trio tasks, and restarts those that break.
 
 It knows nothing of the children's work. They start in the order of the list and stop in the reverse
-order. If a child breaks too often, the whole process stops.
+order. If a child breaks too often, all are stopped, and `run` raises GivenUpError.
 """
 
 import inspect

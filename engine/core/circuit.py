@@ -44,7 +44,7 @@ TRANSITIONS: dict[tuple[CircuitState, CircuitSignal], CircuitState | None] = {
     (_C, _S.REPAIR): _C,
     (_O, _S.SUCCESS): _C,
     (_O, _S.FAILURE): _O,  # of an attempt that began before the circuit opened
-    (_O, _S.LAST_STRAW): None,  # failures in a row are counted only while closed
+    (_O, _S.LAST_STRAW): None,  # only a closed circuit opens
     (_O, _S.PROBE): _H,
     (_O, _S.PROBE_FAILURE): None,
     (_O, _S.PROBE_VOID): None,
@@ -121,7 +121,7 @@ class Circuit:
         self.probe = delivery
 
     def repaired(self, now: float) -> None:
-        """Note that an operator has changed the URL or enabled the destination."""
+        """Note that an operator has changed the URL, enabled the destination, or ended its hold."""
         self.tries = 0
         self._signal(CircuitSignal.REPAIR, now)
         if self.state is CircuitState.OPEN:

@@ -51,7 +51,7 @@ class Failing:
 
     def due_at(self) -> float | None:
         """Return when the destination begins to count as failing if nothing succeeds. None:
-        at no time."""
+        not by time."""
         if self.since is not None or self.silent_since is None:
             return None
         return self.silent_since + SILENT_S

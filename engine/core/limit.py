@@ -38,7 +38,8 @@ LARGEST = 0.5  # bounds the weight of one comparison: a spell's first window, or
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
-# answers slower by more than this, beyond chance: perhaps the receiver takes far fewer
+# answers slower than in the window before by more than this, beyond chance: perhaps the receiver takes
+# far fewer now
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
 # After a larger width was refused: how much more is tried next, and for how many windows no more is

@@ -205,7 +205,8 @@ class Throttle:
         elif self.paused_until is not None:
             self.paused_until = min(self.paused_until, now + retry_after_s(new, math.inf))
         if self.gone_version is not None:
-            # A new URL, or the disabling itself, ends the hold; it stays after any other change.
+            # A new URL or the disabling itself ends the hold. If it is for failing too long, so does a
+            # configuration without that limit. It stays after any other change.
             settled = moved or new.status != DestinationStatus.ACTIVE
             settled = settled or (self.overdue and new.disable_after_s is None)
             self.gone_version = None if settled else new.version
