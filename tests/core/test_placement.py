@@ -84,9 +84,7 @@ def test_a_part_stays_where_no_other_machine_can_have_it() -> None:
 
 def test_a_drained_machine_gives_up_a_part_that_only_a_full_machine_can_have() -> None:
     everybody, one = frozenset({"b", "c"}), frozenset({"b"})
-    placed = placement(
-        PartPlaces({0: "b", 1: "b", 2: "a"}, {0: everybody, 1: everybody, 2: one})
-    )
+    placed = placement(PartPlaces({0: "b", 1: "b", 2: "a"}, {0: everybody, 1: everybody, 2: one}))
     assert placed == {0: "b", 1: "b", 2: "b"}
 
 
