@@ -44,7 +44,7 @@ TRANSITIONS: dict[tuple[CircuitState, CircuitSignal], CircuitState | None] = {
     (_C, _S.REPAIR): _C,
     (_O, _S.SUCCESS): _C,
     (_O, _S.FAILURE): _O,  # of an attempt that began before the circuit opened
-    (_O, _S.LAST_STRAW): None,  # only a closed circuit opens
+    (_O, _S.LAST_STRAW): None,  # this signal is only sent while closed
     (_O, _S.PROBE): _H,
     (_O, _S.PROBE_FAILURE): None,
     (_O, _S.PROBE_VOID): None,
