@@ -161,7 +161,7 @@ class Ingest:
 
         def told(fate: Fate) -> None:
             tell(fate)
-            if fate.refusal != "internal":  # then rows can still appear: the next start finds out
+            if fate.refusal != "internal":  # "internal": rows can still appear, the next start sees
                 self._spawn(attaching.let_go, attached)
 
         return told
