@@ -184,8 +184,9 @@ def test_permissions_of_one_customer_are_set_in_the_console_and_hold_in_its_port
         own = yard.house.api("GET", "/customers/bob")["permissions"]
         given = {name: value for name, value in own.items() if value is not None}
         assert given == {"testDestinations": False, "archiveDestinations": True}
-        page.get_by_role("button", name="Save", exact=True).click()  # of name and limits
-        page.get_by_text("Saved.").nth(1).wait_for()
+        with page.expect_response("**/customers/bob") as saved:
+            page.get_by_role("button", name="Save", exact=True).click()  # of name and limits
+        assert saved.value.ok
         assert yard.house.api("GET", "/customers/bob")["permissions"] == own
         window.search()
     for customer, endpoint, may in (("bob", "Of Bob", 0), ("ada", "Orders", 1)):
@@ -237,7 +238,7 @@ def test_a_new_customer_is_led_to_the_first_delivery_by_keyboard(
         press(window, page.get_by_role("link", name="Event types").first, "Shift+Tab")
         press(window, page.get_by_role("link", name="order.paid"))
         press(window, page.get_by_role("button", name="Subscribe"))
-        page.get_by_text("Subscribed.").wait_for()
+        page.get_by_text("Subscribed. It counts").wait_for()
         press(window, page.get_by_role("button", name="Send it the example"))
         press(window, page.get_by_role("link", name="See request and answer"))
         page.get_by_text('"total": 42').first.wait_for()
