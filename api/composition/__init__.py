@@ -189,8 +189,6 @@ class Server(ControlParts):
         grace_s = self.settings.shutdown_grace
         await self.directory.drain(trio.current_time() + min(HAND_OVER_S, grace_s))
         if not self.stopping:
-            for scope in self._acceptors:
-                scope.cancel()
             if self.door.handing is not None:
                 self.door.handing.stop_receiving()
             await self.stop(min(LAST_REQUESTS_S + FLUSH_S, grace_s))

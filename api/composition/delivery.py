@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from msgspec import structs
+
 from api.composition.carrying import Carrying, Filing
 from api.composition.foundation import Foundation, WorkerNode
 from api.shares import shares_of
@@ -14,6 +16,8 @@ from engine.actors.waker import Waker
 from engine.core.destination import Destination
 from engine.intake.intake import Intake
 from engine.intake.intakes import Intakes
+from engine.nodes.liveness import NodeLoad
+from engine.nodes.parts import OwnPart
 from engine.outbound import OutboundSender
 from engine.outbound.authenticating import Authenticator
 from engine.outbound.tokens import Tokens
@@ -115,9 +119,10 @@ class DeliveryParts(Foundation):
         backlog = self.backlog = PostgresBacklog(
             bridge.make_pool(BACKLOG, BACKLOG_READERS), self.part
         )
+        own = OwnPart(self.models, self.part)
         self.directory = Directory(
             settings=settings,
-            find=self.models.destinations.get if self.part.whole else self._own_destination,
+            find=self.models.destinations.get if self.part.whole else own.destination,
             now=now,
             timers=self.timers,
             sender=self.outbound if self.tracing is None else self.tracing.sender(self.outbound),
@@ -128,7 +133,6 @@ class DeliveryParts(Foundation):
             gone=partial(self.background.spawn, gone),
             make_machine=machine_class(),
         )
-        self.waiting = lambda: self.directory.memory.deliveries
         self.sharing = Sharing(settings, self.wire, self.directory)
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
         accept = bridge.connection(INTAKE, self.ownership.renew_intake)
@@ -136,7 +140,7 @@ class DeliveryParts(Foundation):
         self.intake = Intakes(
             self._intake(PostgresIntake(accept, self.ownership, box), forgettable),
             self._intake(PostgresLargeIntake(beside, self.ownership, box), None),
-            owns=None if self.part.whole else self._owns,
+            owns=None if self.part.whole else own.has,
         )
         self.requeue = PostgresRequeue(accept, self.ownership)
         self.replays = ReplayRunner(
@@ -152,15 +156,9 @@ class DeliveryParts(Foundation):
             DestinationRoutes(self.router),
         )
 
-    def _own_destination(self, identifier: str) -> Destination | None:
-        """Return a destination of this worker's part: other destinations get no actor here."""
-        found = self.models.destinations.get(identifier)
-        return found if found is not None and self.part.has(found.workspace) else None
-
-    def _owns(self, environment: int) -> bool:
-        """Return whether this worker sequences an environment."""
-        found = self.models.environments.get(environment)
-        return found is not None and self.part.has(found.workspace)
+    def load(self) -> NodeLoad:
+        """See `Foundation.load`; with the deliveries in memory."""
+        return structs.replace(super().load(), waiting=self.directory.memory.deliveries)
 
     def _intake(self, store: IntakeStore, wake: Wake | None) -> Intake:
         return Intake(

@@ -96,7 +96,7 @@ class Foundation:
             address=settings.peer_address,
             name=settings.node_name if worker is None else worker.name,
             machine=machine_of(settings.node_name),
-            load=lambda: self.load(),
+            load=self.load,
         )
         self.tracing = open_tracing(settings, self.ownership.process, self.clock.now)
         self.links: LocalLinks | None = None  # to the other processes of this machine
@@ -108,7 +108,7 @@ class Foundation:
                 self.part_links = PartLinks(
                     self.links,
                     lambda: self.membership.liveness.rows,
-                    machine_of(settings.node_name),
+                    self.membership.machine,
                     self.part.of,
                     keys,
                 )
@@ -127,13 +127,12 @@ class Foundation:
         self.announcer = Announcer(self.trouble, self.models.destinations.get)
         self.throughput = Throughput(now)
         self._pace = ProcessRates(self.throughput, trio.current_time)
-        self.waiting: Callable[[], int] = int  # deliveries in memory, once there is a directory
         self.feed = Feed()
         self.live = Live(self.feed)
 
     def load(self) -> NodeLoad:
         """Return what this process does, for the table of nodes."""
-        return NodeLoad(*self._pace.look(), self.waiting())
+        return NodeLoad(*self._pace.look())
 
 
 def report(error: Exception) -> None:

@@ -53,31 +53,26 @@ def serve(settings: Settings) -> int:
 
 def _serve_shared(settings: Settings) -> int:
     """Run one server, or the workers. On a database that machines share there is one for each part."""
+    read_declared(settings)
     if settings.peer_bind is not None:
-        read_declared(settings)
         code, parts = asked_in_fork(
             settings, lambda tell: _explained(partial(_agree, settings, tell))
         )
         if code:
             return code
         settings = settings.model_copy(update={"workers": parts})
-    return (_serve_alone if settings.workers == 1 else _serve_workers)(settings)
-
-
-def _serve_alone(settings: Settings) -> int:
-    read_declared(settings)
     see_that_addresses_are_free(settings)
     box = secret_box(settings)
+    return (_serve_alone if settings.workers == 1 else _serve_workers)(settings, box)
+
+
+def _serve_alone(settings: Settings, box: SecretBox) -> int:
     while trio.run(_serve, settings, box, clock=LoopClock()):
         log.info("server starts again", meaning="its part was handed over, and it stands by")
     return 0
 
 
-def _serve_workers(settings: Settings) -> int:
-    read_declared(settings)
-    see_that_addresses_are_free(settings)
-    box = secret_box(settings)
-
+def _serve_workers(settings: Settings, box: SecretBox) -> int:
     def run_worker(own: Settings, worker: WorkerNode) -> int:
         return _explained(partial(_serve_worker, own, box, worker), lost=EXIT_LOST)
 

@@ -78,8 +78,9 @@ class Standby:
         """Return the nodes that can take this part over: those of the machine that it belongs on, or all
         where that machine has none."""
         membership, part = self._server.membership, self._server.part
-        rows = [row for row in membership.liveness.rows if row.part == part and row.id != active]
-        live = [row for row in rows if membership.liveness.state(row.id) is not NodeState.DEAD]
+        live = [
+            row for row in membership.liveness.live_rows() if row.part == part and row.id != active
+        ]
         there = frozenset(row.id for row in live if row.machine == machine)
         return there or frozenset(row.id for row in live)
 

@@ -7,7 +7,7 @@ from engine.control.commands import written
 from engine.control.writer import ConfigurationWriter
 from engine.model.configuration import AuditEntry
 from engine.model.errors import Refusal
-from engine.nodes.liveness import Liveness, NodeRow, NodeState
+from engine.nodes.liveness import Liveness
 
 
 class DrainedMachines(Protocol):
@@ -45,8 +45,7 @@ class MachineCommands:
     async def drain(self, actor: Principal, machine: str) -> None:
         """Let other machines take all parts of a machine over. Where no other machine can work, it keeps
         its parts until one can. Raises Refusal 404 if no live node has the machine's name."""
-        if all(row.machine != machine for row in self._live()):
-            raise Refusal("not_found", "no machine of this name")
+        self._require_live(machine)
         if await written(self._drained.drain(machine)):
             await self._note(actor, machine, drained=True)
 
@@ -55,12 +54,12 @@ class MachineCommands:
         has a node."""
         if await written(self._drained.undrain(machine)):
             await self._note(actor, machine, drained=False)
-        elif all(row.machine != machine for row in self._live()):
-            raise Refusal("not_found", "no machine of this name")
+        else:
+            self._require_live(machine)
 
-    def _live(self) -> list[NodeRow]:
-        nodes = self._nodes
-        return [row for row in nodes.rows if nodes.state(row.id) is not NodeState.DEAD]
+    def _require_live(self, machine: str) -> None:
+        if all(row.machine != machine for row in self._nodes.live_rows()):
+            raise Refusal("not_found", "no machine of this name")
 
     async def _note(self, actor: Principal, machine: str, *, drained: bool) -> None:
         action = "machine.drain" if drained else "machine.undrain"

@@ -135,6 +135,10 @@ class Liveness:
         known = self._observed.get(node)
         return NodeState.DEAD if known is None else known.state
 
+    def live_rows(self) -> list[NodeRow]:
+        """Return the rows of the last look without those of dead nodes."""
+        return [row for row in self.rows if self.state(row.id) is not NodeState.DEAD]
+
     def live(self) -> frozenset[str]:
         """Return the ids of all nodes that are not dead, with this one."""
         others = (

@@ -5,7 +5,9 @@ A part has its share of the 256 slots, in turns. Nothing here awaits.
 
 from msgspec import Struct
 
+from engine.core.destination import Destination
 from engine.model.identity import SHARDS
+from engine.model.read_models import Models
 
 
 class WorkerPart(Struct, frozen=True):
@@ -30,6 +32,24 @@ class WorkerPart(Struct, frozen=True):
 
 
 WHOLE = WorkerPart()
+
+
+class OwnPart:
+    """What is a node's own, by the read models: all that belongs to the workspaces of its part."""
+
+    def __init__(self, models: Models, part: WorkerPart) -> None:
+        self._models = models
+        self._part = part
+
+    def destination(self, identifier: str) -> Destination | None:
+        """Return a destination of the part: other destinations get no actor here."""
+        found = self._models.destinations.get(identifier)
+        return found if found is not None and self._part.has(found.workspace) else None
+
+    def has(self, environment: int) -> bool:
+        """Return whether this node sequences an environment."""
+        found = self._models.environments.get(environment)
+        return found is not None and self._part.has(found.workspace)
 
 
 def number_of(workspace: str, parts: int) -> int:

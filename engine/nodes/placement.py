@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from engine.nodes.liveness import Liveness, NodeRow, NodeState
+from engine.nodes.liveness import Liveness, NodeRow
 
 
 class PartPlaces(Struct, frozen=True):
@@ -84,5 +84,4 @@ def weight(part: int, machine: str) -> bytes:
 def belongs_on(liveness: Liveness, part: int, parts: int) -> str | None:
     """Return the machine that a part belongs on, as a node sees all nodes; None if no machine can work
     for it."""
-    live = [row for row in liveness.rows if liveness.state(row.id) is not NodeState.DEAD]
-    return placement(places_of(live, parts)).get(part)
+    return placement(places_of(liveness.live_rows(), parts)).get(part)

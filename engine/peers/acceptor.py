@@ -9,6 +9,7 @@ import structlog
 import trio
 
 from engine.peers.handshake import NO_TLS, Address, LinkError, accept, dial
+from engine.peers.relay import REST_S
 
 HANDSHAKES = 256  # at a time
 
@@ -55,7 +56,6 @@ def welcome_links(
 
 
 BACKLOG = 256
-REST_S = 0.1  # after the descriptors ran out
 LINK, PASSAGE = "worker", "passage"  # names of sockets
 
 

@@ -98,7 +98,9 @@ class PartLinks:
         if rows is self._seen:
             return []
         self._seen = rows
-        held = {row.part.number: row.id for row in rows if self.holder(row.part.number) is row}
+        held = {
+            row.part.number: row.id for row in rows if row.active and row.part.of == self._parts
+        }
         moved = [part for part, node in self._held.items() if held.get(part, node) != node]
         self._held |= held
         known = {row.id for row in rows}

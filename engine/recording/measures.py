@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from engine.core.counters import BOUNDS_MS, BUCKETS
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
+from engine.model.identity import created_at_ms
 
 _INSPECTION = DeliveryOrigin.INSPECTION
 _DELIVERED = DeliveryStatus.DELIVERED
@@ -84,7 +85,7 @@ def measured(settlements: Iterable[Settlement]) -> Measured:
             if (
                 event.id[:13] != instant
             ):  # often equal: many events of a group were accepted in the same millisecond
-                instant, accepted_ms = event.id[:13], accepted_at_ms(event.id)
+                instant, accepted_ms = event.id[:13], created_at_ms(event.id)
             lag_ms = int(outcome.started_at * 1000) + duration_ms - accepted_ms
             if lag_ms > 0:
                 lagged_ms += lag_ms
@@ -93,8 +94,3 @@ def measured(settlements: Iterable[Settlement]) -> Measured:
                 lags[0] += 1
     found.durations.sum_ms, found.lags.sum_ms = spent_ms, lagged_ms
     return found
-
-
-def accepted_at_ms(event: str) -> int:
-    """Return when an event was accepted: the milliseconds that its id (UUIDv7) begins with."""
-    return int(event[:8] + event[9:13], 16)

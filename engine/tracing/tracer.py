@@ -69,6 +69,24 @@ class OpenSpan:
         self._began = began
         self.trace = trace
 
+    def _end(
+        self, name: str, at: float, kind: SpanKind, *, failed: bool, words: str | None
+    ) -> None:
+        self._tracer.ended(
+            EndedSpan(
+                name,
+                self._environment,
+                self.trace,
+                self._parent,
+                self._began,
+                at,
+                self._attributes,
+                kind,
+                failed,
+                words,
+            )
+        )
+
 
 class AcceptSpan(OpenSpan):
     """A request that is traced."""
@@ -81,20 +99,8 @@ class AcceptSpan(OpenSpan):
         attributes["http.response.status_code"] = reply.status
         if reply.code is not None:
             attributes["error.type"] = reply.code
-        self._tracer.ended(
-            EndedSpan(
-                "accept",
-                self._environment,
-                self.trace,
-                self._parent,
-                self._began,
-                self._tracer.now(),
-                attributes,
-                SpanKind.SERVER,
-                failed,
-                reply.message if failed else None,
-            )
-        )
+        words = reply.message if failed else None
+        self._end("accept", self._tracer.now(), SpanKind.SERVER, failed=failed, words=words)
 
 
 class AttemptSpan(OpenSpan):
@@ -119,20 +125,7 @@ class AttemptSpan(OpenSpan):
             # A script's words can hold what it was given: the payload.
             words = None if category is ErrorCategory.TRANSFORM else outcome.message
             self._tracer.attempts_failed.note(str(attributes["angarium.delivery.id"]), now)
-        self._tracer.ended(
-            EndedSpan(
-                "attempt",
-                self._environment,
-                self.trace,
-                self._parent,
-                self._began,
-                now,
-                attributes,
-                SpanKind.CLIENT,
-                category is not None,
-                words,
-            )
-        )
+        self._end("attempt", now, SpanKind.CLIENT, failed=category is not None, words=words)
 
 
 class Tracer:
