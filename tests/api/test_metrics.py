@@ -10,7 +10,8 @@ from api.metrics.declared import METRICS
 from api.metrics.files import ROOT, files, query_of
 from api.metrics.reading import buckets_of
 from engine.core.counters import BUCKETS, latency_bucket
-from engine.recording.measures import Histogram, Measured, accepted_at_ms
+from engine.model.identity import created_at_ms
+from engine.recording.measures import Histogram, Measured
 
 SERIES = {each.series for each in METRICS}
 HELD = sorted(str(path.relative_to(ROOT)) for path in files())
@@ -57,4 +58,4 @@ def test_what_was_measured_adds_up() -> None:
 
 
 def test_an_id_tells_when_its_event_was_accepted() -> None:
-    assert accepted_at_ms("01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10") == 0x01939B2E7D4C
+    assert created_at_ms("01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10") == 0x01939B2E7D4C

@@ -2,18 +2,15 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.browser.assets import Front
+from tests.browser.place import open_place
 from tests.browser.town import Town
 from tests.browser.window import Window, open_browser
 from tests.browser.yard import Yard
-from tests.process.house import House
-from tests.process.receiver import Receiver
 
 CHROMIUM = shutil.which("chromium")
 
@@ -38,17 +35,10 @@ def browser() -> Iterator[Window]:
 @pytest.fixture(scope="session")
 def town() -> Iterator[Town]:
     """A server whose tests leave what others look at as it is."""
-    folder = Path(tempfile.mkdtemp(prefix="angarium-town-"))
-    folder.chmod(0o755)
-    receiver = Receiver()
-    try:
-        with House(folder / "data") as house:
-            town = Town(house, receiver)
-            town.build()
-            yield town
-    finally:
-        receiver.close()
-        shutil.rmtree(folder, ignore_errors=True)
+    with open_place("town") as (house, receiver):
+        town = Town(house, receiver)
+        town.build()
+        yield town
 
 
 @pytest.fixture(scope="session")
@@ -62,17 +52,10 @@ def front(town: Town) -> Iterator[Front]:
 @pytest.fixture(scope="session")
 def yard() -> Iterator[Yard]:
     """A server whose customers have something of everything."""
-    folder = Path(tempfile.mkdtemp(prefix="angarium-yard-"))
-    folder.chmod(0o755)
-    receiver = Receiver()
-    try:
-        with House(folder / "data") as house:
-            yard = Yard(house, receiver)
-            yard.build()
-            yield yard
-    finally:
-        receiver.close()
-        shutil.rmtree(folder, ignore_errors=True)
+    with open_place("yard") as (house, receiver):
+        yard = Yard(house, receiver)
+        yard.build()
+        yield yard
 
 
 @pytest.fixture

@@ -1,17 +1,15 @@
 """Journeys with thousands: a flood of deliveries, dead letters by cause, a long replay."""
 
 import re
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.place import open_place
 from tests.browser.window import Window
 from tests.process.house import House, until
 from tests.process.receiver import Receiver
@@ -81,15 +79,8 @@ class Crowd:
 @pytest.fixture(scope="module")
 def crowd() -> Iterator[Crowd]:
     """A server for all tests of this module."""
-    folder = Path(tempfile.mkdtemp(prefix="angarium-crowd-"))
-    folder.chmod(0o755)
-    receiver = Receiver()
-    try:
-        with House(folder / "data") as house:
-            yield Crowd(house, receiver)
-    finally:
-        receiver.close()
-        shutil.rmtree(folder, ignore_errors=True)
+    with open_place("crowd") as (house, receiver):
+        yield Crowd(house, receiver)
 
 
 @pytest.fixture

@@ -12,14 +12,17 @@ import signal
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import asyncpg
 
 from bench.processes import tree
 from bench.service import STOP_S, Service
+from engine.nodes.parts import number_of
 from storage.embedded.server import running_url
 from tests.patience import HANGS_S
 
@@ -164,6 +167,9 @@ class House(Service):
         assert "Traceback" not in log, log[log.index("Traceback") - 500 :][:4000]
 
 
+H = TypeVar("H", bound=House)
+
+
 class Client:
     """A kept connection to the server."""
 
@@ -193,6 +199,19 @@ class Client:
     def close(self) -> None:
         """Close it; the next request opens another."""
         self._connection.close()
+
+
+def tenants_of(house: H, parts: int) -> list[H]:
+    """Make workspaces until each part has one; return the house as each of them sees it."""
+    found: dict[int, H] = {}
+    for number in count():
+        if len(found) == parts:
+            break
+        tenant = copy(house)
+        tenant.key = house.workspace(f"tenant {number}")
+        workspace = tenant.api("GET", "/auth/context")["workspaceId"]
+        found.setdefault(number_of(workspace, parts), tenant)
+    return [found[part] for part in range(parts)]
 
 
 def event(

@@ -3,28 +3,21 @@
 A machine is a server with a name, a folder and addresses of its own.
 """
 
-import secrets
-import signal
 import socket
-import tempfile
-from base64 import b64encode
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, suppress
 from copy import copy
-from itertools import count
 from pathlib import Path
 
 import pytest
 
 from bench.service import free_port
-from engine.nodes.parts import number_of
-from tests.cli.programs import angarium, environment
 from tests.process import verdict
-from tests.process.house import House, until
+from tests.process.house import tenants_of, until
+from tests.process.joined import Base, Joined, in_thread, open_base
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Receiver
-from tests.process.test_standby import in_thread
 
 PARTS = 2
 
@@ -39,25 +32,18 @@ def ports_in_a_row() -> int:
             return first
 
 
-class Machine(House):
+class Machine(Joined):
     """A server with a process for each part."""
 
-    def __init__(self, name: str, folder: Path, url: str, master_key: str, key: str) -> None:
+    def __init__(self, name: str, folder: Path, base: Base) -> None:
         super().__init__(
             folder,
-            ANGARIUM_DATABASE_URL=url,
-            ANGARIUM_MASTER_KEY=master_key,
+            base,
             ANGARIUM_NODE_NAME=name,
             ANGARIUM_PARTS=str(PARTS),
             ANGARIUM_PEER_BIND=f"127.0.0.1:{ports_in_a_row()}",
-            ANGARIUM_SHUTDOWN_GRACE="4",
         )
         self.name = name
-        self.key = key
-        self._url = url
-
-    def database_url(self) -> str:
-        return self._url
 
     def working(self) -> Counter[str]:
         """Return how many parts each machine works for."""
@@ -70,19 +56,12 @@ class Machine(House):
 class Cluster:
     """The machines on one database."""
 
-    def __init__(self, url: str, key: str, master_key: str, stack: ExitStack) -> None:
-        self._url, self._key, self._master_key = url, key, master_key
-        self._stack = stack
+    def __init__(self, base: Base) -> None:
+        self._base = base
 
     def start(self, name: str) -> Machine:
         """Start a machine."""
-        folder = Path(
-            self._stack.enter_context(tempfile.TemporaryDirectory(prefix="angarium-machine-"))
-        )
-        machine = Machine(name, folder, self._url, self._master_key, self._key)
-        self._stack.callback(_end, machine)
-        machine.start()
-        return machine
+        return self._base.start(lambda folder: Machine(name, folder, self._base))
 
     def pair(self) -> tuple[Machine, Machine]:
         """Start two machines; each works for one part once they are returned."""
@@ -93,36 +72,10 @@ class Cluster:
         return one, two
 
 
-def _end(machine: Machine) -> None:
-    assert machine.process is not None
-    if machine.process.poll() is None:
-        machine.process.send_signal(signal.SIGKILL)
-    machine.process.wait()
-
-
 @pytest.fixture
 async def cluster(database_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
-    master_key = b64encode(secrets.token_bytes(32)).decode()
-    env = environment(database_url, tmp_path, ANGARIUM_MASTER_KEY=master_key)
-    made = await angarium(
-        *["keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"], env=env
-    )
-    assert made.code == 0, made.err
-    with ExitStack() as stack:
-        yield Cluster(database_url, made.out.strip(), master_key, stack)
-
-
-def tenants_of(machine: Machine) -> list[Machine]:
-    """Make a workspace of each part; return the machine as each of them sees it."""
-    found: dict[int, Machine] = {}
-    for number in count():
-        if len(found) == PARTS:
-            break
-        tenant = copy(machine)
-        tenant.key = machine.workspace(f"tenant {number}")
-        workspace = tenant.api("GET", "/auth/context")["workspaceId"]
-        found.setdefault(number_of(workspace, PARTS), tenant)
-    return [found[part] for part in range(PARTS)]
+    async with open_base(database_url, tmp_path) as base:
+        yield Cluster(base)
 
 
 class Load:
@@ -130,7 +83,7 @@ class Load:
 
     def __init__(self, machines: list[Machine], receiver: Receiver) -> None:
         self._receiver = receiver
-        self.tenants = tenants_of(machines[0])
+        self.tenants = tenants_of(machines[0], PARTS)
         self.paths = [f"/{part}" for part in range(PARTS)]
         for path, tenant in zip(self.paths, self.tenants, strict=True):
             tenant.made(f"{receiver.url}{path}", "e.one", ordering="STRICT", concurrency=8)

@@ -1,41 +1,31 @@
 """Two servers on one database: the second stands by, relays its clients, and takes over."""
 
 import os
-import secrets
 import signal
-import tempfile
-from base64 import b64encode
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import trio
 
 from bench.service import STOP_S, free_port
-from tests.cli.programs import angarium, environment
 from tests.process import verdict
-from tests.process.house import House, until
+from tests.process.house import until
+from tests.process.joined import Base, Joined, in_thread, open_base
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Receiver
 
 
-class Node(House):
-    """A server that joins others on a database of the test's own."""
+class Node(Joined):
+    """A server that joins others."""
 
-    def __init__(self, folder: Path, url: str, master_key: str) -> None:
+    def __init__(self, folder: Path, base: Base) -> None:
         super().__init__(
             folder,
-            ANGARIUM_DATABASE_URL=url,
-            ANGARIUM_MASTER_KEY=master_key,
+            base,
             ANGARIUM_PEER_BIND=f"127.0.0.1:{free_port()}",
             ANGARIUM_PASSIVATE_AFTER="1",
-            ANGARIUM_SHUTDOWN_GRACE="4",
         )
-        self._url = url
-
-    def database_url(self) -> str:
-        return self._url
 
     def stands_by(self) -> bool:
         """Return whether its log says that it has met an active node."""
@@ -58,20 +48,12 @@ class Node(House):
 class Cluster:
     """The servers on one database. The first that starts is the active one."""
 
-    def __init__(self, url: str, key: str, master_key: str, stack: ExitStack) -> None:
-        self._url, self._key, self._master_key = url, key, master_key
-        self._stack = stack
+    def __init__(self, base: Base) -> None:
+        self._base = base
 
     def start(self) -> Node:
         """Start another node."""
-        folder = Path(
-            self._stack.enter_context(tempfile.TemporaryDirectory(prefix="angarium-node-"))
-        )
-        node = Node(folder, self._url, self._master_key)
-        node.key = self._key
-        self._stack.callback(_end, node)
-        node.start()
-        return node
+        return self._base.start(lambda folder: Node(folder, self._base))
 
     def pair(self) -> tuple[Node, Node]:
         """Start two nodes; return the active one and its standby."""
@@ -80,28 +62,10 @@ class Cluster:
         return active, standby
 
 
-def _end(node: Node) -> None:
-    if node.running():
-        os.kill(node.pid, signal.SIGKILL)
-    assert node.process is not None
-    node.process.wait()
-
-
 @pytest.fixture
 async def cluster(database_url: str, tmp_path: Path) -> AsyncIterator[Cluster]:
-    master_key = b64encode(secrets.token_bytes(32)).decode()
-    env = environment(database_url, tmp_path, ANGARIUM_MASTER_KEY=master_key)
-    made = await angarium(
-        *["keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"], env=env
-    )
-    assert made.code == 0, made.err
-    with ExitStack() as stack:
-        yield Cluster(database_url, made.out.strip(), master_key, stack)
-
-
-async def in_thread(work: Callable[..., None], *arguments: object) -> None:
-    """Run what blocks, beside the loop that keeps the database's server."""
-    await trio.to_thread.run_sync(lambda: work(*arguments))
+    async with open_base(database_url, tmp_path) as base:
+        yield Cluster(base)
 
 
 @contextmanager

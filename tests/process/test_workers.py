@@ -3,8 +3,6 @@
 import os
 import signal
 import socket
-from copy import copy
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -12,12 +10,11 @@ import pytest
 from bench.processes import tree
 from bench.service import free_port
 from engine.model.setting_values import number_of_workers
-from engine.nodes.parts import number_of
 from storage.embedded.server import running_url
 from tests.cli.programs import angarium, environment
 from tests.process import verdict
 from tests.process.conftest import open_house
-from tests.process.house import House, until
+from tests.process.house import House, tenants_of, until
 from tests.process.posting import Poster, posting
 from tests.process.receiver import Receiver
 
@@ -32,19 +29,6 @@ def worker_pids(house: House) -> dict[str, int]:
             if f'"{row["name"]}"' in line:
                 found[row["name"]] = int(line.partition('"pid": ')[2].partition(",")[0])
     return found
-
-
-def tenants_of(house: House, parts: int) -> list[House]:
-    """Make workspaces until each part has one; return the house as each of them sees it."""
-    found: dict[int, House] = {}
-    for number in count():
-        if len(found) == parts:
-            break
-        tenant = copy(house)
-        tenant.key = house.workspace(f"tenant {number}")
-        workspace = tenant.api("GET", "/auth/context")["workspaceId"]
-        found.setdefault(number_of(workspace, parts), tenant)
-    return [found[part] for part in range(parts)]
 
 
 def two_ports() -> tuple[int, socket.socket]:

@@ -36,7 +36,7 @@ from engine.intake.intakes import Intakes
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
 from engine.model.read_models import Models
-from engine.nodes.parts import WHOLE, WorkerPart
+from engine.nodes.parts import WHOLE, OwnPart, WorkerPart
 from engine.plans.plans import Plans, Visibility
 from engine.ports import OwnershipLostError, StoreAwayError, StoreError, Transmission
 from engine.recording.announcer import Announcer
@@ -143,9 +143,10 @@ class Process:
         )
         forgettable = Wake()
         crashes = "crash" in plan.faults
+        own = OwnPart(self.models, self.part)
         self.directory = Directory(
             settings=self.settings,
-            find=self.models.destinations.get if self.part.whole else self._own_destination,
+            find=self.models.destinations.get if self.part.whole else own.destination,
             now=now,
             timers=self.timers,
             sender=self,
@@ -175,7 +176,7 @@ class Process:
             for store, wake in ((stores.intake, forgettable), (stores.large_intake, None))
         )
         self.intake = Intakes(
-            small, large, large_rows=LARGE_ROWS, owns=None if self.part.whole else self._owns
+            small, large, large_rows=LARGE_ROWS, owns=None if self.part.whole else own.has
         )
         self.runner = ReplayRunner(
             stores.replays,
@@ -242,16 +243,6 @@ class Process:
         self.replays = ReplayCommands(
             stores.jobs, stores.destinations, self.writer, self.runner, Visibility(plans, now)
         )
-
-    # --- its part, as `api.composition.delivery` and `control` keep to theirs
-
-    def _own_destination(self, identifier: str) -> Destination | None:
-        found = self.models.destinations.get(identifier)
-        return found if found is not None and self.part.has(found.workspace) else None
-
-    def _owns(self, environment: int) -> bool:
-        found = self.models.environments.get(environment)
-        return found is not None and self.part.has(found.workspace)
 
     # --- its life
 
