@@ -22,7 +22,6 @@ from api.composition.process_limits import collect_in_small_lots
 from api.composition.standby import Standby
 from api.door.front import FrontDoor
 from api.door.tls import watch
-from engine.actors.clock_steps import follow
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Scope
@@ -294,7 +293,7 @@ class Server(ControlParts):
         self._acceptors.discard(scope)
 
     def _clock_stepped(self, by_s: float) -> None:
-        follow(self.directory, by_s, self.clock.now())
+        self.waker.clock_stepped(by_s)
         self.housekeeping.hasten()
 
     async def _open_door(

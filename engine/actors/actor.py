@@ -33,7 +33,7 @@ class DestinationActor:
     __slots__ = (
         "_alarm", "_backoff", "_beginning", "_context", "_leave", "_mailbox", "_pending_read",
         "_queued", "_share", "_unrecorded", "checkpoint", "config", "environment", "generation", "id",
-        "in_flight", "last_active", "machine", "recovery", "started_at", "state",
+        "in_flight", "last_active", "machine", "recovery", "started_at", "state", "stepped_s",
     )  # fmt: skip
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
@@ -43,6 +43,7 @@ class DestinationActor:
         self.generation = 0  # raised when the pending reads of the store become void
         self.in_flight = self._unrecorded = 0  # attempts, and settlements that are not durable
         self.last_active = self.started_at = context.now()
+        self.stepped_s = context.steps.total_s  # the sum of the clock's steps that it has followed
         known, after = context.snapshots.take(self.id), context.mark_after
         self.checkpoint = Checkpoint(context.recorder, low_seq, known, new=empty, after=after)
         self.machine: DestinationMachine | None = None
@@ -112,9 +113,8 @@ class DestinationActor:
         """Take the outcome of an attempt."""
         self.in_flight -= 1
         self._context.attempts.ended(self.config.workspace)
-        if self._queued or not self._context.dispatcher.try_inline_if_idle(
-            self, self._judge, flight
-        ):
+        try_inline = self._context.dispatcher.try_inline_if_idle
+        if self._queued or not try_inline(self, self._judge, flight):
             self._mailbox.messages.append(flight)
             self.wake()
 
@@ -132,7 +132,7 @@ class DestinationActor:
         machine = self.machine
         if machine is None:
             return True
-        follows = machine.committed(settlements, self._context.now())
+        follows = machine.committed(settlements, self._context.now_of(self))
         self._share.report(self._mailbox, machine)
         return follows
 
@@ -167,7 +167,7 @@ class DestinationActor:
             return False
         if context.attempts.allowance(self) < TURN_SENDS:  # others need places, or may soon
             return False
-        self.last_active = context.now()
+        self.last_active = context.now_of(self)
         self._mailbox.in_hand = deliveries[0]
         machine.fast_path.begin(deliveries[0], self.last_active)
         self._send(deliveries)
@@ -180,7 +180,7 @@ class DestinationActor:
         machine, outcome = self._unoccupied(), flight.outcome
         if machine is None or outcome is None or not machine.fast_path.settles(outcome):
             return False
-        self.last_active = self._context.now()
+        self.last_active = self._context.now_of(self)
         self._mailbox.judge(flight, machine, self.last_active)
         self._mailbox.in_hand = None
         settled = machine.settled()
@@ -193,7 +193,8 @@ class DestinationActor:
     def turn(self) -> None:
         """Pass a bounded number of messages to the machine, and perform its commands."""
         self._queued = False
-        context, now = self._context, self._context.now()
+        context = self._context
+        now = context.now_of(self)
         machine = self.machine or self._succeed(now)
         if machine is None:
             return
@@ -335,7 +336,7 @@ class DestinationActor:
     def crashed(self, error: Exception) -> None:
         """Give the machine up. A successor comes after a backoff, when no attempt of the old machine is
         in flight and all its settlements are durable."""
-        subject, now = self._mailbox.in_hand, self._context.now()
+        subject, now = self._mailbox.in_hand, self._context.now_of(self)
         backoff_s = self.recovery.crashed(self.id, subject, now, error)
         self._let_go(ActorSignal.CRASH)
         if self._backoff is not None:
@@ -388,10 +389,9 @@ class DestinationActor:
         if not commands.settle:
             self.start()
 
-    # --- reports
-
     def report(self) -> DestinationReport:
         """Return the state of the destination and its actor."""
+        self._context.now_of(self)  # its instants are the clock's again
         return report_of(self, self.machine, len(self._mailbox.messages), self._context.health)
 
     @property

@@ -1,24 +1,24 @@
-"""Steps of the wall clock, as destinations with and without an actor follow them. Nothing here awaits."""
+"""Steps of the wall clock, as an actor follows them. Nothing here awaits."""
 
-from engine.actors.directory import Directory
+from typing import Protocol
 
-# A step back by less lets no retry wait much longer than its schedule says.
-SLEPT_OVER_S = 60.0
+from engine.core.machine import DestinationMachine
 
 
-def follow(directory: Directory, by_s: float, now: float) -> None:
-    """Let destinations follow a step of the clock, which says `now` after it.
+class Following(Protocol):
+    """An actor, as far as its instants go. They are seconds since the epoch, as the clock said them after
+    the first `stepped_s` seconds of its steps."""
 
-    All actors together, at some microseconds each: an actor must not compare instants of two clocks. A
-    destination without an actor follows when its next machine is made.
-    """
-    directory.steps.add(by_s, now)
-    for actor in directory.actors.values():
-        actor.last_active += by_s
-        actor.started_at += by_s
-        if actor.machine is not None:
-            actor.machine.clock_stepped(by_s, now)
-            actor.wake()  # a retry can be due, and a snapshot is to be written
-    if by_s < -SLEPT_OVER_S:
-        for destination in directory.sleeping():
-            directory.awaken(destination)  # its machine limits the waits to the schedule's
+    machine: DestinationMachine | None
+    last_active: float
+    started_at: float
+    stepped_s: float
+
+
+def catch_up(actor: Following, total_s: float, now: float) -> None:
+    """Move an actor's instants by the steps that it has not followed. `total_s`: all steps together."""
+    by_s, actor.stepped_s = total_s - actor.stepped_s, total_s
+    actor.last_active += by_s
+    actor.started_at += by_s
+    if actor.machine is not None:
+        actor.machine.clock_stepped(by_s, now)

@@ -7,6 +7,7 @@ from msgspec import structs
 
 from engine.actors.attempts import Attempts
 from engine.actors.awaited import Awaited
+from engine.actors.clock_steps import Following, catch_up
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import Departure
 from engine.actors.memory import Memory
@@ -83,6 +84,14 @@ class Context:
         self.steps = ClockHistory()
         self.awaited = Awaited()
         self.mark_after = mark_after
+
+    def now_of(self, actor: Following) -> float:
+        """Return the present instant, for an actor that has followed all steps of the clock: it must not
+        compare instants of two clocks."""
+        now = self.now()
+        if actor.stepped_s != self.steps.total_s:
+            catch_up(actor, self.steps.total_s, now)
+        return now
 
     def machine_of(
         self, config: Destination, snapshot: bytes | None, now: float

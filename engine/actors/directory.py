@@ -40,6 +40,7 @@ from engine.settings import Settings
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
 FORGET_LOOKS = 4_000  # at rows for them, of which some may not go yet: some 200 us
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
+STIR_AT_ONCE = 1_000  # actors between two yields: less than a millisecond
 RETIRE_AT_ONCE = 1_000  # actors between two yields: about a millisecond if all of them leave
 SENT_AT_ONCE = 32  # deliveries told together, each to its own destination: about a slice of turns
 SENT_WITHIN_SLICES = 2  # no longer than this: one signature or rendering can take all of it
@@ -204,9 +205,13 @@ class Directory:
         workspace = "" if config is None else config.workspace
         self.readers.submit_patient(Awakening(self, destination, workspace))
 
-    def sleeping(self) -> list[str]:
-        """Return the dormant destinations whose rows say when a retry is due."""
-        return [each for each, dormant in self._dormant.items() if dormant.sleeping]
+    async def stir_all(self, *, sleepers: bool) -> None:
+        """Give every actor a turn. `sleepers`: also have those made that left with retries waiting."""
+        async for actor in in_slices(self._swept.values(), STIR_AT_ONCE):
+            actor.wake()
+        async for destination in in_slices(list(self._dormant) if sleepers else (), STIR_AT_ONCE):
+            if (dormant := self._dormant.get(destination)) is not None and dormant.sleeping:
+                self.awaken(destination)
 
     def rouse(self, rows: Iterable[BacklogRow]) -> int:
         """Start the actors of destinations whose retries are due; returns how many."""

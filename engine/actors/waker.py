@@ -1,7 +1,8 @@
-"""The waker: two slow loops over destinations that nothing else stirs. It only asks others to act.
+"""The waker: slow loops over destinations that nothing else stirs. It only asks others to act.
 
 It lets idle actors leave, and brings back those that left with retries waiting, shortly before these
-are due: a restored machine keeps the time to the millisecond.
+are due: a restored machine keeps the time to the millisecond. After a step of the wall clock it stirs all
+actors.
 """
 
 import trio
@@ -10,6 +11,7 @@ from engine.actors.directory import Directory
 from engine.ports import BacklogStore
 from engine.ports.outage import Outage
 from engine.runtime.clock import Clock
+from engine.runtime.wake import Wake
 
 LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than the time between two looks and a start together
@@ -20,6 +22,8 @@ AGAIN_S = 0.1
 # Destinations between two yields: each activates an actor, together a millisecond.
 ROUSE_AT_ONCE = 100
 SWEEPS = 4  # in the time after which an idle actor leaves
+# A step back by less lets no retry wait much longer than its schedule says.
+SLEPT_OVER_S = 60.0
 
 
 class Waker:
@@ -32,12 +36,23 @@ class Waker:
         self._store = store
         self._clock = clock
         self._sweep_every_s = passivate_after_s / SWEEPS
+        self._stepped, self._back_s = Wake(), 0.0
         self.looks = 0
+
+    def clock_stepped(self, by_s: float) -> None:
+        """Note a step of the clock: each actor follows before it reads the time again, and has a turn
+        soon, since a retry can be due. A destination without an actor follows when its next machine is
+        made; after a long step back that is soon, too, because the machine limits the waits to the
+        schedule's."""
+        self._directory.steps.add(by_s, self._clock.now())
+        self._back_s -= min(by_s, 0.0)
+        self._stepped.set()
 
     async def run(self) -> None:
         """Wake and sweep until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._sweep)
+            nursery.start_soon(self._follow_clock)
             outage = Outage("retries of idle destinations")
             nursery.start_soon(outage.every, LOOK_EVERY_S, self._wake_due)
 
@@ -45,6 +60,12 @@ class Waker:
         while True:
             await trio.sleep(self._sweep_every_s)
             await self._directory.passivate_idle()
+
+    async def _follow_clock(self) -> None:
+        while True:
+            await self._stepped.wait()
+            long, self._back_s = self._back_s > SLEPT_OVER_S, 0.0
+            await self._directory.stir_all(sleepers=long)
 
     async def _wake_due(self) -> None:
         again_s = AGAIN_S

@@ -20,12 +20,12 @@ class ClockHistory:
     def __init__(self) -> None:
         self._eras: list[_Era] = []  # that are over
         self._first = -math.inf  # of the present era
-        self._stepped_s = 0.0
+        self.total_s = 0.0  # the sum of all steps
 
     def add(self, by_s: float, now: float) -> None:
         """Note a step by `by_s` seconds, to `now`."""
-        self._eras.append(_Era(self._first, now - by_s, self._stepped_s))
-        self._first, self._stepped_s = now, self._stepped_s + by_s
+        self._eras.append(_Era(self._first, now - by_s, self.total_s))
+        self._first, self.total_s = now, self.total_s + by_s
         if len(self._eras) > MOST_ERAS:
             one, two = self._eras[:2]
             both = _Era(one.first, max(one.last, two.last), min(one.stepped_s, two.stepped_s))
@@ -37,9 +37,9 @@ class ClockHistory:
         After a step back the clock says some instants a second time. A snapshot then counts as the
         younger of the two, so that no failure counts as longer than it lasted.
         """
-        eras = [*self._eras, _Era(self._first, now, self._stepped_s)]
+        eras = [*self._eras, _Era(self._first, now, self.total_s)]
         found = [each for each in eras if each.first <= taken_at <= each.last]
-        return max((self._stepped_s - each.stepped_s for each in found), default=0.0)
+        return max((self.total_s - each.stepped_s for each in found), default=0.0)
 
     def __bool__(self) -> bool:
         return bool(self._eras)

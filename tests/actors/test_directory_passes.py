@@ -1,5 +1,7 @@
 """Whoever goes over many actors does so a few at a time, and lets others run between."""
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 import trio
 from trio.testing import MockClock
@@ -8,7 +10,7 @@ from engine.actors.actor import DestinationActor
 from engine.actors.reports import Totals
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import BacklogRow
-from tests.actors.fakes import OK, failure, running
+from tests.actors.fakes import OK, World, failure, running
 
 
 async def test_sleepers_come_about_a_few_at_a_time(
@@ -34,52 +36,52 @@ async def test_sleepers_come_about_a_few_at_a_time(
         assert all(world.statuses(name) == {"DELIVERED": 1} for name in names)
 
 
-async def test_whoever_looks_for_idle_actors_lets_others_run(
-    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, nursery: trio.Nursery
-) -> None:
-    monkeypatch.setattr("engine.actors.directory.RETIRE_AT_ONCE", 10)
-    log: list[str] = []
-
-    async def neighbour() -> None:
-        while log.count("r") < 100:
-            log.append("|")
-            await trio.lowlevel.checkpoint()
-
-    async with running() as world:
-        for number in range(1, 101):
-            world.accept(world.destination(number))
-        await trio.sleep(1)
-        monkeypatch.setattr(DestinationActor, "retire", lambda _actor: log.append("r"))
-        monkeypatch.setattr(world.directory, "_passivate_after_s", 0.5)
-        nursery.start_soon(neighbour)
-        await world.directory.passivate_idle()
-        stretches = [len(stretch) for stretch in "".join(log).split("|")]
-        assert sum(stretches) == 100
-        assert max(stretches) <= 2 * 10  # trio shuffles: two slices may meet
-
-
-async def test_a_stop_has_actors_write_a_few_at_a_time(
-    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, nursery: trio.Nursery
-) -> None:
+async def count_between_turns(
+    monkeypatch: pytest.MonkeyPatch, method: str, act: Callable[[World], Awaitable[object]]
+) -> list[int]:
+    """Return how often `act` calls a method of 100 actors between two turns of another task."""
     monkeypatch.setattr("engine.core.split_table.WHOLE", 8)
+    monkeypatch.setattr("engine.actors.directory.STIR_AT_ONCE", 10)
     monkeypatch.setattr("engine.actors.directory.RETIRE_AT_ONCE", 10)
     log: list[str] = []
 
     async def neighbour() -> None:
-        while log.count("f") < 100:
+        while log.count("x") < 100:
             log.append("|")
             await trio.lowlevel.checkpoint()
 
-    async with running() as world:
+    async with running() as world, trio.open_nursery() as nursery:
         for number in range(1, 101):
             world.accept(world.destination(number))
         await trio.sleep(1)
-        monkeypatch.setattr(DestinationActor, "flush", lambda _actor: log.append("f"))
-        nursery.start_soon(neighbour)
-        assert await world.directory.drain(trio.current_time() + 60)
-        stretches = [len(stretch) for stretch in "".join(log).split("|")]
-        assert sum(stretches) == 100
-        assert max(stretches) <= 2 * 10  # trio shuffles: two slices may meet
+        with monkeypatch.context() as patch:
+            patch.setattr(DestinationActor, method, lambda _actor: log.append("x"))
+            patch.setattr(world.directory, "_passivate_after_s", 0.5)
+            nursery.start_soon(neighbour)
+            await act(world)
+            while log.count("x") < 100:
+                await trio.lowlevel.checkpoint()
+    return [len(stretch) for stretch in "".join(log).split("|")]
+
+
+async def step_clock(world: World) -> None:
+    world.waker.clock_stepped(3600)
+
+
+PASSES = {
+    "retire": lambda world: world.directory.passivate_idle(),
+    "flush": lambda world: world.directory.drain(trio.current_time() + 60),
+    "wake": step_clock,
+}
+
+
+@pytest.mark.parametrize("method", PASSES)
+async def test_a_pass_over_all_actors_lets_others_run(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    stretches = await count_between_turns(monkeypatch, method, PASSES[method])
+    assert sum(stretches) == 100
+    assert max(stretches) <= 2 * 10  # trio shuffles: two slices may meet
 
 
 async def test_totals_look_at_no_destination(

@@ -12,7 +12,6 @@ import trio
 
 from api.composition.groups import ALWAYS, child
 from engine.actors.attempts import Attempts
-from engine.actors.clock_steps import follow
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
 from engine.actors.waker import Waker
@@ -458,7 +457,7 @@ class Process:
 
     def _clock_stepped(self, by_s: float) -> None:
         self.world.tell(Fault, "followed", str(self.number), self.drift_s)
-        follow(self.directory, by_s, self.clock.now())
+        self.waker.clock_stepped(by_s)
 
     def _wall_ns(self) -> int:
         return int(self.wall() * 1e9)
