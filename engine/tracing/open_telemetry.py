@@ -24,6 +24,21 @@ from engine.tracing.ended_span import EndedSpan
 NANOSECONDS = 1_000_000_000
 
 
+class KnownResource(Resource):
+    """A resource whose hash is made once. The exporter asks for it with each span, and the library's
+    writes all attributes as JSON."""
+
+    def __init__(self, attributes: Mapping[str, AttributeValue], schema_url: str) -> None:
+        super().__init__(attributes, schema_url)
+        self._hash = super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or super().__eq__(other)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
 class Export:
     """The export of ended spans by the SDK's exporter. Used by the export queue's thread alone."""
 
@@ -90,7 +105,7 @@ def resource_of(node: str) -> Resource:
         for name, value in stated.attributes.items()
         if name != SERVICE_NAME or not str(value).startswith("unknown_service")
     }
-    return Resource({**own, **given}, stated.schema_url)
+    return KnownResource({**own, **given}, stated.schema_url)
 
 
 def disabled() -> bool:
