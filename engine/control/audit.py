@@ -21,7 +21,7 @@ class Principal(Struct, frozen=True, kw_only=True):
     """
 
     kind: ActorKindName
-    id: str  # of the key; of an embed session that of the customer's account
+    id: str  # the key's id; for an embed session the id of the customer's account
     workspace: str
     environment: int | None = None
     request_id: str | None = None

@@ -1,8 +1,8 @@
 """The queue of commands: writes of configuration run one after another, each to its end.
 
-A command is a query, then the read models, then the answer. Read models must be replaced in the order
-in which rows were committed, so only one command runs at a time. A command takes milliseconds. It goes
-on when its caller has hung up.
+A command is a query, then the read models, then the answer. Read models must be replaced in the order in
+which rows were committed, so only one command runs at a time. A command takes milliseconds. A command
+runs to its end even if its caller disconnects.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,10 +14,8 @@ from engine.model.errors import Refusal
 from engine.ports import StoreAwayError
 
 T = TypeVar("T")
-MAX_WAITING = (
-    256  # as many as a database that is slow for a second leaves waiting; the rest is told so
-)
-WAIT_S = 10.0  # for earlier commands; past it the command was not begun, so that 503 is true
+MAX_WAITING = 256  # as many as wait if the database is slow for a second; more are refused (503)
+WAIT_S = 10.0  # for earlier commands; then the caller gets 503, since the command was not begun
 
 
 class _Job(Generic[T]):
@@ -34,7 +32,7 @@ class CommandQueue:
     """The queue of all commands. Owner of their order: `turn`."""
 
     def __init__(self) -> None:
-        self.turn = trio.Lock()  # held by whoever replaces read models
+        self.turn = trio.Lock()  # held while read models are replaced
         self._nursery: trio.Nursery | None = None
         self._waiting = 0
 
@@ -121,8 +119,8 @@ class CommandQueue:
 async def written(write: Awaitable[T]) -> T:
     """Return the result of a write.
 
-    Raises Refusal `internal` where the write may have been done or not: a 503 would promise that it was
-    not. A notification, or the reload after the lost connection, brings the read models up to date.
+    Raises Refusal `internal` if the write may have been done: a 503 would promise that it was not done.
+    A notification, or the reload after the lost connection, brings the read models up to date.
     """
     try:
         return await write

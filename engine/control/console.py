@@ -1,11 +1,11 @@
 """Console sessions: tokens that stand for an API key in a browser, so that the key is typed once.
 
-A token is its claims and a signature under a key derived from the master key. It stands for its API key
-as that is at the moment: when the key is revoked, the session has ended. Signing out ends it as well, at
-every node that hears of it. A process that starts later, or was cut off from the database, takes the
-token until its time is over.
+A token is its claims and a signature under a key derived from the master key. A session has the present
+rights of its API key, and ends when the key is revoked. Signing out ends the session at every node that
+is notified. A process that starts later, or was cut off from the database, accepts the token until it
+expires.
 
-A login code is a token of another kind: for ten minutes, and once, it opens a session.
+A login code is a token of another kind: it opens one session, within ten minutes.
 """
 
 import base64
@@ -30,13 +30,13 @@ from engine.model.token_keys import KEY_ID_BYTES, TokenKeys
 
 PREFIX = b"angcs_"
 CODE_PREFIX = b"angcc_"  # of login codes
-ENDED = "console_session"  # the kind of the notification that one has ended
-PURPOSE = b"angarium console session v1"  # what the master key is derived for
+ENDED = "console_session"  # the kind of the notification that a session has ended
+PURPOSE = b"angarium console session v1"  # the label of the keys derived from the master keys
 TTL_S = 12 * 3600  # a working day: the next one begins with the key
 CODE_TTL_S = 600  # to copy a link from a terminal to a browser
-MOST_ENDED = 100_000  # sessions that were ended before their time, some 10 MB; the oldest go first
+MOST_ENDED = 100_000  # sessions ended before they expired, some 10 MB; the oldest are dropped
 _NONCE_BYTES = 16
-# Which key signed it; of which kind it is; the end in ms; the API key; what makes the token its own.
+# The signing key's id, the token's kind, its end in ms, the API key's id, a nonce.
 _CLAIMS = struct.Struct(f">{KEY_ID_BYTES}scQ16s{_NONCE_BYTES}s")
 _KINDS = {PREFIX: b"s", CODE_PREFIX: b"c"}
 _LONGEST = 256  # bytes of a token
@@ -51,7 +51,7 @@ class NewConsoleSession(Struct, frozen=True):
 
 
 class ConsoleTokens:
-    """The signer and reader of tokens, and owner of those that were ended: the trio thread."""
+    """The signer and reader of tokens, with the list of ended ones. Owner: the trio thread."""
 
     def __init__(self, keys: Mapping[bytes, bytes], models: Models) -> None:
         """`keys`: see `TokenKeys`."""
@@ -77,7 +77,7 @@ class ConsoleTokens:
         return (prefix + base64.urlsafe_b64encode(self.keys.signed(claims)).rstrip(b"=")).decode()
 
     def end(self, session: str) -> None:
-        """End a session, or use up a login code, by its id. Of anything else it forgets nothing."""
+        """End a session, or use up a login code, by its id. An id that is no UUID is ignored."""
         if not is_uuid(session):
             return
         self._ended[UUID(session).bytes] = None
@@ -85,8 +85,8 @@ class ConsoleTokens:
             del self._ended[next(iter(self._ended))]
 
     def credential(self, token: bytes, now: float) -> Credential | None:
-        """Return the credential of a session's token or a login code: its API key's, with `code` set
-        where it is one. None where it is not ours, was used, or has ended."""
+        """Return the credential of a session's token or of a login code: that of the API key, with
+        `code` set for a login code. None for a token that is not ours, was used, or has ended."""
         if len(token) > _LONGEST:
             return None
         prefix = CODE_PREFIX if token.startswith(CODE_PREFIX) else PREFIX
@@ -110,7 +110,7 @@ class ConsoleTokens:
 
 
 class ConsoleTrail(Protocol):
-    """The audit log's writes about sessions, told to the other nodes."""
+    """The audit log's writes about sessions, which can notify the other nodes."""
 
     async def write(self, entry: AuditEntry, *, news: tuple[str, str] | None = None) -> None:
         """Add an entry, and notify of `news` (kind and id) with it."""
@@ -142,7 +142,7 @@ class ConsoleCommands:
         return opened
 
     async def end(self, actor: Principal, credential: Credential) -> None:
-        """End the session of a credential; a key, which is none, lives on."""
+        """End the session of a credential. The credential of a key has no session and stays valid."""
         if not credential.session:
             return
         session = _session_of(credential)
@@ -158,7 +158,7 @@ def _session_of(credential: Credential) -> str:
 def session_reader(
     embed: SessionTokens, console: ConsoleTokens
 ) -> Callable[[bytes, float], Credential | None]:
-    """Return what finds the credential of either kind of session."""
+    """Return the function that finds the credential of a token of either kind of session."""
 
     def read(token: bytes, now: float) -> Credential | None:
         if token.startswith((PREFIX, CODE_PREFIX)):

@@ -1,4 +1,4 @@
-"""Commands on customers' accounts (name, quotas, permissions), and the check that one has room left."""
+"""Commands on customers' accounts (name, quotas, permissions), and the check of their quotas."""
 
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ from engine.model.quotas import Ability, CustomerAccount, CustomerTally, Quota, 
 from engine.model.read_models import Models
 from engine.plans.plans import Plans, limits_of
 
-MOST = 1_000_000  # of a quota: no plan has more, and an account's rows are counted up to it
+MOST = 1_000_000  # the largest quota: no plan has more, and rows are counted up to the quota
 
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Rate = Annotated[int, Field(strict=True, ge=1, le=MOST)]
@@ -68,7 +68,7 @@ class CustomerDraft(Document):
 
 
 class CustomerCommands:
-    """Writes what is said of all customers' accounts."""
+    """Writes the names, quotas and permissions of all customers' accounts."""
 
     def __init__(self, store: CustomerStore, writer: ConfigurationWriter) -> None:
         self._store = store
@@ -84,7 +84,8 @@ class CustomerCommands:
     async def replace(
         self, actor: Principal, environment: int, external_id: str, draft: CustomerDraft
     ) -> CustomerAccount:
-        """Write what is said of an account; return the present version. Raises Refusal 404."""
+        """Write an account's name, quotas and permissions; return the present version. Raises Refusal
+        404."""
         given = draft.quotas
         own = draft.permissions.model_dump(by_alias=True)
         permissions = {each: own[each.value] for each in Ability if own[each.value] is not None}
@@ -122,7 +123,8 @@ def _audited(account: CustomerAccount) -> dict[str, Any]:
 
 
 class QuotaCheck:
-    """The check of customers' quotas. The workspace's keys are never refused; what they add counts."""
+    """The check of customers' quotas. The workspace's keys are never refused, but the rows that they add
+    count."""
 
     def __init__(self, store: CustomerStore, models: Models, plans: Plans) -> None:
         self._store = store

@@ -1,7 +1,7 @@
 """Commands on single deliveries that wait: retry one ahead of its schedule, or cancel it.
 
-The delivery's actor carries an order out. The caller gets its answer when the store shows the change. If
-the actor restarts in between, the order is given again.
+The delivery's actor carries out the order. The caller gets its answer when the store shows the change.
+If the actor restarts in between, the order is given again.
 """
 
 from collections.abc import Iterable
@@ -22,36 +22,36 @@ from engine.model.errors import Refusal
 from engine.model.instants import iso
 from engine.model.read_models import SessionCustomer
 
-PATIENCE_S = 5.0  # as ingestion waits for a group
-AGAIN_S = 1.0  # without a change in the store the order is given again
+PATIENCE_S = 5.0  # as long as ingestion waits for a group
+AGAIN_S = 1.0  # if the store shows no change by then, the order is given again
 
 _WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class Actors(Protocol):
-    """The actors of destinations, as orders reach them."""
+    """The actors of destinations, which take orders for their deliveries."""
 
     awaited: Awaited
 
     def tell(self, destination: str, message: Ordered | Resumed) -> None:
-        """Tell a destination's actor what somebody asks for. Deliveries that ended are passed over."""
+        """Send a message to a destination's actor. Deliveries that have ended are skipped."""
 
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
         """Return which of these deliveries are in flight."""
 
 
 class Entries(Protocol):
-    """The delivery log, of which one row is read at a time."""
+    """The reader of single rows of the delivery log."""
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
         """Return a delivery."""
 
 
 class AuditTrail(Protocol):
-    """Writes of the audit log about what no row of configuration shows."""
+    """The audit log's writes about actions that change no row of configuration."""
 
     async def write(self, entry: AuditEntry) -> None:
-        """Add an entry, once however often it is written."""
+        """Add an entry. Writing the same entry again adds nothing."""
 
 
 class DeliveryCommands:
@@ -74,8 +74,8 @@ class DeliveryCommands:
     async def retry(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry:
-        """Have a delivery sent now, and return it. One that is IN_DLQ is requeued. `own` is the customer
-        whose browser asks.
+        """Have a delivery sent now, and return it. A delivery that is IN_DLQ is requeued. `own` is the
+        customer whose browser asks.
 
         Raises Refusal 404, and 409 where it was delivered, discarded or simulated.
         """
@@ -97,10 +97,11 @@ class DeliveryCommands:
     async def cancel(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry:
-        """Have no further attempt of a delivery begin, and return it. One that is discarded already stays
-        so.
+        """Cancel a delivery, so that no further attempt begins, and return it. A delivery that is
+        discarded already is returned unchanged.
 
-        Raises Refusal 404, 409 where it has ended otherwise, and 503 where that cannot be written now.
+        Raises Refusal 404, 409 where the delivery is IN_DLQ or has ended otherwise, and 503 where it was
+        not cancelled in time.
         """
         found = await self._entry(environment, identifier, own)
         if found.dlq_status is DlqStatus.DISCARDED:
@@ -117,7 +118,7 @@ class DeliveryCommands:
         return await self._carried_out(found, Order.CANCEL, audit, own)
 
     async def resume(self, actor: Principal, record: DestinationRecord) -> None:
-        """Have a destination sent to again: a Retry-After ends, and an open circuit probes at once.
+        """Resume a destination: a wait for a Retry-After ends, and an open circuit probes at once.
 
         Raises Refusal 409 where it is archived or disabled.
         """
@@ -159,13 +160,13 @@ class DeliveryCommands:
             with self._actors.awaited.of([found.id]) as (changed,):
                 self._actors.tell(found.destination, Ordered(order, (found.id,)))
                 if order is Order.RETRY and pending:
-                    return found  # nothing of its row changes before its attempt ends
+                    return found  # its row does not change before its attempt ends
                 with trio.move_on_after(AGAIN_S):
                     await changed.wait()
             found = await self._entry(found.environment, found.id, own)
             late = trio.current_time() >= until
             if order is Order.RETRY or (late and self._flies(found)):
-                return found  # what is in flight is cancelled when its attempt ends
+                return found  # a delivery in flight is cancelled when its attempt ends
             if late and found.status in _WAITING:
                 raise Refusal(
                     "overloaded",

@@ -42,13 +42,13 @@ _ACTIONS = {
     DestinationStatus.ARCHIVED: "archive",
 }
 
-RECEIVER_GONE = "receiver-gone"  # the actors of changes that nobody asked for
+RECEIVER_GONE = "receiver-gone"  # the actors of changes that the service makes by itself
 RECEIVER_FAILS = "receiver-fails"
 _REASONS = {RECEIVER_GONE: "GONE", RECEIVER_FAILS: "FAILING"}
 
 Change = Callable[[DestinationRecord], DestinationRecord]
 Disabled = Callable[[str, int, int, str], None]  # destination, environment, ms, reason
-Objection = Callable[[str, str], Awaitable[str | None]]  # host, workspace: why it is refused
+Objection = Callable[[str, str], Awaitable[str | None]]  # host, workspace: why the host is refused
 
 
 class DestinationCommands:
@@ -67,8 +67,8 @@ class DestinationCommands:
         objection: Objection | None = None,
         make_key: Make = new_key,
     ) -> None:
-        """`disabled` hears of each destination that was active and is disabled now. `objection` says
-        why nothing can be sent to a host; None: every host is accepted."""
+        """`disabled` is called for each destination that was active and is disabled now. `objection`
+        says why nothing can be sent to a host; None: every host is accepted."""
         self._store = store
         self._writer = writer
         self._plans = plans
@@ -148,7 +148,7 @@ class DestinationCommands:
             return present if following == present else self._next(following)
 
         if not changes.keys().isdisjoint(("url", "config", "authentication")):
-            # a look-up takes long: the command does not wait
+            # before the command, which must not wait for a look-up of names
             present = await destination_of(self._store, actor, environment, identifier)
             following = change(present)
             hosts = hosts_of(following, following.authentication, self._catalog)
@@ -161,13 +161,13 @@ class DestinationCommands:
     async def enable(
         self, actor: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
-        """Send the deliveries that wait, and those to come."""
+        """Enable a destination: send the deliveries that wait, and new ones."""
         return await self._set(actor, environment, identifier, DestinationStatus.ACTIVE)
 
     async def disable(
         self, actor: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
-        """Hold deliveries as PENDING."""
+        """Disable a destination: hold its deliveries as PENDING."""
         return await self._set(actor, environment, identifier, DestinationStatus.DISABLED)
 
     async def archive(
@@ -183,7 +183,8 @@ class DestinationCommands:
         self, destination: Destination, *, quiet: bool = False, overdue: bool = False
     ) -> None:
         """Disable a destination whose receiver answered 410, or failed for longer than it may
-        (`overdue`). Raises StoreAwayError. A `quiet` change is not announced: an announcement met it."""
+        (`overdue`). Raises StoreAwayError. A `quiet` change is not announced, because only announcements
+        failed."""
         actor = Principal(
             kind="SYSTEM",
             id=RECEIVER_FAILS if overdue else RECEIVER_GONE,
@@ -192,7 +193,7 @@ class DestinationCommands:
         )
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            # another version may lead elsewhere, and its receiver has not said that it is gone
+            # a newer version can have another receiver, which has neither answered 410 nor failed
             elsewhere = present.url != destination.url or present.template != destination.template
             lifted = overdue and present.disable_after_s is None
             if elsewhere or lifted or present.status is not DestinationStatus.ACTIVE:
@@ -268,7 +269,8 @@ class DestinationCommands:
         )
 
     async def _refuse_unreachable(self, actor: Principal, hosts: Mapping[str, str]) -> None:
-        """Raise Refusal 400 for a host to which nothing can be sent; `hosts` are by their fields."""
+        """Raise Refusal 400 for a host to which nothing can be sent. `hosts`: by the field that names
+        each."""
         if self._objection is None:
             return
         for field, host in hosts.items():
@@ -280,7 +282,7 @@ class DestinationCommands:
         self, actor: Principal, environment: int, draft: Draft
     ) -> tuple[str | None, str | None]:
         """Return the customer of a draft, as (customerExternalId, customerAccountId). In an embed
-        session it is the session's own, which the draft need not name."""
+        session it is the session's customer, which the draft can leave out."""
         name, account = draft.customer_external_id, draft.customer_account_id
         if actor.customer is not None:
             own = actor.customer

@@ -1,7 +1,7 @@
-"""Commands on the dead-letter queue: retry one delivery, or retry or discard all of a filter.
+"""Commands on the dead-letter queue: retry one delivery, or retry or discard all that a filter selects.
 
 A request in bulk works through the queue in chunks. The entry queue writes each chunk between two groups
-of events. The answer says how many deliveries remain; the same request asked again goes on with these.
+of events. The answer says how many deliveries remain; the same request, repeated, continues with these.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -143,8 +143,8 @@ class DeadLetterCommands:
         shown: Mapping[str, Any],
         bound: Bound = UNBOUND,
     ) -> Bulk:
-        """Retry all deliveries that a filter selects, the oldest first. The audit log has the filter as
-        `shown`."""
+        """Retry all deliveries that a filter selects, the oldest first. The audit log shows the filter
+        as `shown`."""
         return await self._all(actor, environment, which, shown, bound, "retry", RequeueEntry)
 
     async def discard_all(

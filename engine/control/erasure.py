@@ -1,4 +1,4 @@
-"""The erasure of contents on request: of an event's, and of all that a customer has."""
+"""The erasure of contents on request: those of one event, or those of all events of a customer."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -30,8 +30,8 @@ from engine.model.read_models import Models
 from engine.ports import StoreAwayError
 from engine.runtime.wake import Wake
 
-PATIENCE_S = 5.0  # for attempts in flight and for the commits of what was cancelled
-AGAIN_S = 0.5  # without a change in the store the order is given again
+PATIENCE_S = 5.0  # for attempts in flight to end, and for cancellations to be committed
+AGAIN_S = 0.5  # if the store does not show all changes by then, the order is given again
 PAGE = 1_000  # deliveries that are read at a time
 
 _WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
@@ -41,9 +41,9 @@ class ErasureStore(Protocol):
     """The writes of an erasure."""
 
     async def erase(self, environment: int, event: str, at_ms: int, audit: AuditEntry) -> bool:
-        """Erase payload, metadata, attachments and files of an event, and what receivers and scripts said
-        of its deliveries, in one transaction. False, and nothing is erased, if a delivery waits or is in
-        the dead-letter queue, or if it was erased before."""
+        """Erase payload, metadata, attachments and files of an event, and the answers, errors and script
+        logs of its deliveries, in one transaction. False, and nothing is erased, if a delivery waits or
+        is in the dead-letter queue, or if it was erased before."""
 
     async def erase_many(self, environment: int, events: Sequence[str], at_ms: int) -> list[str]:
         """Erase the same of many events, without an audit entry; return those that were erased."""
@@ -69,10 +69,11 @@ class ErasureCommands:
         self._writer = writer
 
     async def erase(self, actor: Principal, environment: int, event: str) -> EventDetail:
-        """Erase an event's content and return the event; one that was erased before stays so.
+        """Erase an event's content and return the event. An event that was erased before is returned
+        unchanged.
 
-        Its waiting deliveries are cancelled, its dead letters discarded. Raises Refusal 404, and 503
-        while an attempt is in flight that does not end in time: then nothing is erased yet.
+        Its waiting deliveries are cancelled, its dead letters discarded. Raises Refusal 404, and 503 if
+        an attempt in flight does not end in time: then nothing is erased yet.
         """
         found = await self._required(environment, event)
         audit = self._writer.entry(
@@ -119,7 +120,7 @@ class ErasureCommands:
                 return entries
 
     async def _cancel(self, waiting: list[DeliveryEntry]) -> None:
-        """Have deliveries cancelled, and wait until one of them has changed, not for long."""
+        """Have deliveries cancelled, and wait until all of them have changed, at most `AGAIN_S`."""
         by_destination: dict[str, list[str]] = {}
         for each in waiting:
             by_destination.setdefault(each.destination, []).append(each.id)
@@ -132,9 +133,9 @@ class ErasureCommands:
 
 
 AT_ONCE = 50  # events in one statement: some 10 ms
-REST = 1.0  # times as long as a step took: half of a connection's time at the most
-STEP_AGAIN_S = 2.0  # after a delivery in flight, or a database that is away, kept a step back
-LOOK_S = 60.0  # between two looks for requests that another process has taken
+REST = 1.0  # pause after a step, in times of its duration: half of a connection's time stays free
+STEP_AGAIN_S = 2.0  # after a step that a delivery in flight, or a database that is away, prevented
+LOOK_S = 60.0  # between two looks for requests that another process accepted
 ARCHIVED = 100  # destinations that are read at a time
 _OPEN = (DestinationStatus.ACTIVE, DestinationStatus.DISABLED)
 
@@ -142,7 +143,7 @@ log = structlog.get_logger("angarium.control")
 
 
 class CustomerErasures:
-    """Takes requests and works them off. Owner of nothing: what is to be done is in the store."""
+    """Accepts requests and carries them out. Owner of nothing: the open requests are in the store."""
 
     def __init__(
         self,
@@ -164,7 +165,7 @@ class CustomerErasures:
         self._wake = Wake()
 
     async def request(self, actor: Principal, environment: int, customer: str) -> None:
-        """Have everything of a customer erased that was accepted before. Raises Refusal 404."""
+        """Have the contents erased of all events accepted for a customer so far. Raises Refusal 404."""
         account = await self._rows.account(environment, customer)
         if account is None:
             raise Refusal("not_found", "no such customer")
@@ -177,7 +178,7 @@ class CustomerErasures:
         self._wake.set()
 
     async def run(self) -> None:
-        """Work off requests until cancelled."""
+        """Carry out requests until cancelled."""
         while True:
             pause_s = LOOK_S
             try:
@@ -186,13 +187,13 @@ class CustomerErasures:
                         pause_s = STEP_AGAIN_S
             except StoreAwayError:
                 pause_s = STEP_AGAIN_S
-            except Exception:  # a barrier: the next look begins from the store
+            except Exception:  # a barrier: the next look reads the store again
                 log.exception("customer.erasure_broke")
             with trio.move_on_after(pause_s):
                 await self._wake.wait()
 
     async def _work_off(self, request: Erasing) -> bool:
-        """Do all of a request; return False if something is in flight that must end before."""
+        """Carry out all of a request. Return False if a delivery in flight must end first."""
         environment = self._models.environments.get(request.environment)
         if environment is None:
             return True
@@ -212,7 +213,7 @@ class CustomerErasures:
                 done, whole = await self._erase(actor, request.environment, some)
                 count += done
                 if not whole:
-                    return False  # the next look finds what is erased by now
+                    return False  # the next look begins at the same cursor
             at_ms = self._writer.now_ms() if found.end else None
             await self._rows.erased(request, found.through, count, at_ms)
             if found.end:
@@ -234,8 +235,8 @@ class CustomerErasures:
     async def _erase(
         self, actor: Principal, environment: int, events: Sequence[str]
     ) -> tuple[int, bool]:
-        """Erase events, those with deliveries that wait or are dead one by one. Return how many were
-        erased, and whether all were."""
+        """Erase events; an event with waiting or dead deliveries is erased by itself. Return how many
+        were erased, and whether all were."""
         erased = await self._contents.erase_many(environment, events, self._writer.now_ms())
         done = len(erased)
         for event in set(events).difference(erased):

@@ -23,9 +23,7 @@ from engine.schemas.records import SchemaRecord, SchemaStore
 
 SAMPLE = 100
 SAMPLE_MOST = 1_000
-EXAMINED_PAGES = (
-    10  # of the log, 2,000 events each: a type that is rarer is not searched for longer
-)
+EXAMINED_PAGES = 10  # of the log, 2,000 events each: the search for a rare type ends there
 SAMPLE_BYTES = 4 << 20  # read and looked at in about half a second, in slices
 AT_ONCE = 2  # inferences; others wait
 EACH = 1  # of one environment
@@ -105,7 +103,7 @@ def _proposal(
     """Return the most detailed schema that can be created. `pause` is called between the steps."""
     description = f"Inferred from {sampled} event{'' if sampled == 1 else 's'}."
     for depth in DEPTHS:
-        # Through JSON, so that no two of its parts are the same object.
+        # Copied through JSON, so that no two parts of the schema are the same object.
         schema = json.loads(json.dumps(schema_at(depth)))
         pause()
         proposal = SchemaDraft.model_validate(

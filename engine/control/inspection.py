@@ -1,7 +1,7 @@
 """Tests of a destination: each sends a signed sample at once, beside the destination's actor.
 
-A test is never retried and never counted. The log has its record when the attempt has ended, whether
-the caller still waits or not.
+A test is never retried and never counted. Its record is in the log when the attempt has ended, even if
+the caller no longer waits.
 """
 
 import json
@@ -39,9 +39,9 @@ from engine.runtime.slots import Slots
 from engine.schemas.records import SchemaStore
 
 SAMPLE_TYPE = "angarium.test"
-PAYLOAD_BYTES = 256 * 1024  # as of an event
+PAYLOAD_BYTES = 256 * 1024  # as for an event
 SAMPLE_PAYLOAD = b'{"message":"This is a test of your destination. Nothing happened."}'
-AT_ONCE = 64  # tests under way, of all: each may hold a connection for a minute
+AT_ONCE = 64  # tests under way, of all workspaces: each can hold a connection for a minute
 AT_ONCE_WORKSPACE = 8
 
 
@@ -54,7 +54,7 @@ class SampleDraft(Document):
     payload: dict[str, Any] | None = Field(
         None, description="Null: the example of the type's active schema, or a short message."
     )
-    # No null: who means to look must not send.
+    # Not nullable, so that a caller who means to look does not send by mistake.
     dry_run: bool = Field(False, description="Show the request and send nothing.")
 
 
@@ -101,8 +101,8 @@ class Inspections:
         draft: SampleDraft,
         customer: SessionCustomer | None = None,
     ) -> Inspection:
-        """Send a sample and record it. `customer` is the one whose session asks. Raises Refusal 400,
-        404, 409 (archived), 413 or 503 (too many tests)."""
+        """Send a sample and record it. `customer`: the one whose session asks. Raises Refusal 400, 404,
+        409 (archived), 413 or 503 (too many tests)."""
         destination, _ = await self._required(environment, identifier)
         sample = await self._sample(environment, draft)
         return await self._commands.run_beside(lambda: self._test(destination, sample, customer))

@@ -1,7 +1,7 @@
 """Commands on workspaces and keys: create, list, rotate, revoke, and the keys of the first start.
 
-They need no server: the command line runs them on the database of a running server, which hears of each
-change by notification. The database keeps a digest of a secret; the secret itself is returned once.
+The commands need no server: the command line runs them on the database, and running servers are notified
+of each change. The database keeps a digest of a secret; the secret itself is returned once.
 """
 
 import re
@@ -35,14 +35,14 @@ PREFIX_OF = {
 }
 MCP_PREFIX = "angmk_"
 ROTATED = "angarium.key.rotated"
-GRACE_MS = 24 * 3600 * 1000  # that the previous secret lives after a rotation
+GRACE_MS = 24 * 3600 * 1000  # how long the previous secret stays valid after a rotation
 FIRST_WORKSPACE = "default"
 NAME_LENGTH = 256
-_ALPHABET = string.ascii_letters + string.digits  # a double click selects it whole
+_ALPHABET = string.ascii_letters + string.digits  # a double click selects the whole secret
 _SECRET_LENGTH = 40  # 238 bits
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 MAX_KEYS = 1_000  # of an environment, and MCP keys of a workspace: all are held in memory
-MAX_SECRETS = 10  # of a key at once: more rotations a day are a loop, not care
+MAX_SECRETS = 10  # of a key at once: more rotations in a day are made by a faulty loop
 
 
 class NewKey(Struct, frozen=True):
@@ -198,7 +198,7 @@ class KeyCommands:
         return [key for key in keys if key.revoked_at_ms is None]
 
     async def strongest(self) -> KeyRecord | None:
-        """Return the key of the oldest workspace that may do most, None where no key may read."""
+        """Return the oldest workspace's key with the most rights, None if none of its keys can read."""
         tenants = await self._tenants.all()
         keys = await self.list(tenants[0]) if tenants else ()
         able = [key for key in keys if key.secrets and key.scope is not Scope.INGEST]
@@ -207,7 +207,7 @@ class KeyCommands:
         )
 
     async def page(self, reach: Reach, before: str | None, limit: int) -> Sequence[KeyRecord]:
-        """Return the keys that exist for a caller with an id below `before`, newest first."""
+        """Return the keys that a caller can see, with an id below `before`, newest first."""
         return await self._keys.page(
             reach.workspace, reach.environment, before, limit, mcp=reach.mcp
         )
@@ -215,9 +215,10 @@ class KeyCommands:
     async def rotate(
         self, key_id: str, *, actor: Principal | None = None, reach: Reach | None = None
     ) -> NewKey:
-        """Give a key a new secret; the one in force lives 24 hours more.
+        """Give a key a new secret; the present secret stays valid for 24 hours.
 
-        Raises Refusal 404, also for a key that does not exist for `reach`, and 409 after too many.
+        Raises Refusal 404, also for a key that does not exist for `reach`, and 409 after too many
+        rotations.
         """
 
         async def attempt() -> NewKey | None:
@@ -254,7 +255,7 @@ class KeyCommands:
         await self._writer.attempts("the key", attempt)
 
     async def bootstrap(self, scopes: Iterable[Scope] = Scope) -> Sequence[NewKey]:
-        """Make a workspace and a key per scope for DEVELOPMENT where there is no workspace at all."""
+        """Make a workspace, and a DEVELOPMENT key per scope, if there is no workspace at all."""
         if await self._tenants.all():
             return []
         try:
@@ -297,7 +298,7 @@ class KeyCommands:
         previous: str | None = None,
     ) -> AuditEntry:
         by = actor or Principal(kind="CLI", id="cli", workspace=key.workspace)
-        # It belongs to where the key does, which for an MCP key is no single environment.
+        # The entry belongs to the key's environment. An MCP key has none.
         by = msgspec.structs.replace(by, environment=key.environment)
         return self._writer.entry(by, f"api_key.{action}", key.id, changes, previous)
 

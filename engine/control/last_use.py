@@ -1,7 +1,7 @@
 """The last use of each key: known at once in the process that saw it, written within seconds.
 
-The hot path pays for one store into a dictionary. A process that is killed loses the uses that it had not
-written, a minute at the most.
+A use costs the hot path one write to a dictionary. A process that is killed loses the uses that it had
+not written: at most the last minute.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from engine.ports.outage import Outage
 
 FLUSH_S = 5.0  # how soon another process, or the command line, sees that a key is used
 AT_ONCE = 1_000  # keys of one statement: about a millisecond
-AGAIN_S = 60.0  # a key in use is written once in so long
+AGAIN_S = 60.0  # a key in constant use is written once in this time
 
 
 class LastUseStore(Protocol):
@@ -34,21 +34,22 @@ class LastUse:
         ] = {}  # by key, in seconds since the epoch; admission control writes it
         self._written: dict[
             str, tuple[float, float]
-        ] = {}  # what the rows have of `seen`, and since when
+        ] = {}  # by key: the use that its row has, and when it was written
 
     def latest_ms(self, key: str, recorded_ms: int | None) -> int | None:
-        """Return the last use of a key. `recorded_ms` is that of its row."""
+        """Return the last use of a key. `recorded_ms`: the last use that its row has."""
         seen = self.seen.get(key)
         if seen is None:
             return recorded_ms
         return max(int(seen * 1000), recorded_ms or 0)
 
     async def run(self) -> None:
-        """Write until cancelled. A write that the database did not take is repeated."""
+        """Write until cancelled. A write that failed is repeated."""
         await Outage("the last use of keys").every(FLUSH_S, self.flush)
 
     async def flush(self) -> None:
-        """Write the uses that are due, some in each statement. Raises StoreError; they stay due."""
+        """Write the uses that are due, some in each statement. Raises StoreError; uses not written stay
+        due."""
         now, keys = self._now(), list(self.seen)
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]
@@ -59,7 +60,7 @@ class LastUse:
             for key in part:
                 at, since = self._written[key]
                 if self.seen[key] == at and now - since >= AGAIN_S:
-                    del self.seen[key], self._written[key]  # the row says it all
+                    del self.seen[key], self._written[key]  # the row has the latest use
             await trio.lowlevel.checkpoint()
 
     def _is_due(self, key: str, at: float, now: float) -> bool:

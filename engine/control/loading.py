@@ -1,4 +1,4 @@
-"""The loader of read models: it reads all rows at the start and after a loss, and one row when notified.
+"""The loader of read models: of all rows at the start and after a lost connection, of one when notified.
 
 The loader takes the same turn as commands, so that read models follow the order of commits.
 """
@@ -18,8 +18,8 @@ from engine.model.documents import is_uuid
 log = structlog.get_logger("angarium.control")
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
-# How long rows may hold the loop at a time. By time and not by number: a destination of a template costs
-# what twenty others do, since its configuration is checked and its address made.
+# How long rows may hold the loop at a time. A number of rows would not do: a destination with a template
+# costs as much as twenty others, since its configuration is checked and its address made.
 SLICE_S = 0.002
 
 
@@ -51,8 +51,8 @@ class Loader:
     async def load(self) -> None:
         """Make the read models equal to the rows.
 
-        Rows whose present version is known are not read again: commands wait for this method. Raises
-        StoreError, having changed nothing.
+        Rows whose present version is known are not read again, so that commands wait less for this
+        method. Raises StoreError, having changed nothing.
         """
         async with self._turn:
             configuration = await self._store.load(self._projection)
@@ -80,8 +80,8 @@ class Loader:
         await self.changed_all([(kind, identifier)])
 
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
-        """Read what several notifications name, in one turn: each turn waits for the commands before
-        it."""
+        """Read the rows that several notifications name, in one turn: each turn waits for earlier
+        commands."""
         known = [
             (self._kinds[kind], identifier)
             for kind, identifier in named
@@ -132,21 +132,21 @@ class Loader:
 
 
 class Breaks:
-    """The breaks of a long loop: it yields whenever it has had its time."""
+    """The breaks of a long loop: it yields whenever it has run for `SLICE_S`."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
         self._since = clock()
 
     async def between(self, show: Callable[[T], None], rows: Iterable[T]) -> None:
-        """Show each row, and yield whenever it is time to."""
+        """Show each row, and yield when due."""
         for row in rows:
             show(row)
             await self.when_due()
 
     async def absent(self, here: Iterable[K], there: Iterable[K]) -> list[K]:
-        """Return those of `here` that are not among `there`. Yields whenever it is time to, so `here` is
-        what nobody changes meanwhile."""
+        """Return the members of `here` that are not in `there`. Yields when due: no other task may
+        change `here` meanwhile."""
         present: set[K] = set()
         await self.between(present.add, there)
         gone: list[K] = []
@@ -157,7 +157,7 @@ class Breaks:
         return gone
 
     async def when_due(self) -> None:
-        """Yield, if it is time to."""
+        """Yield if the loop has run for `SLICE_S` since it last yielded."""
         if self._clock() - self._since > SLICE_S:
             await trio.lowlevel.checkpoint()
             self._since = self._clock()

@@ -1,4 +1,4 @@
-"""Commands on the machines that share a database: which of them are not to work."""
+"""Commands on the machines that share a database: drain a machine, or end its drain."""
 
 from typing import Protocol
 
@@ -14,10 +14,10 @@ class DrainedMachines(Protocol):
     """The rows of drained machines."""
 
     async def drain(self, machine: str) -> bool:
-        """Note that a machine is not to work; return False if that was noted already."""
+        """Record that a machine must not work; return False if that was recorded already."""
 
     async def undrain(self, machine: str) -> bool:
-        """Note that a machine can work again; return False if it was not drained."""
+        """Record that a machine can work again; return False if it was not drained."""
 
 
 class Trail(Protocol):

@@ -1,4 +1,4 @@
-"""A search for an event type that meets too many rules with a filter, along their patterns."""
+"""A search, along patterns, for an event type that too many rules with a filter match."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -23,7 +23,7 @@ def too_many_at_once(
     at_most: int,
     pause: Callable[[], None] = no_pause,
 ) -> bool:
-    """Return True if some event type matches the new rule and, with it, more than `at_most` rules.
+    """Return True if the new rule and, counting it, more than `at_most` rules match some event type.
 
     `new` are the patterns of the new rule, `others` those of the other rules, by rule. `pause` is
     called after each slice of the work.
@@ -57,15 +57,15 @@ class _Search:
         self._visits = VISITS
 
     def found(self, live: list[_SegmentPattern], depth: int) -> bool:
-        """Return True if too many rules match some type that has `depth` segments so far, which all
-        `live` patterns match."""
+        """Return True if too many rules match some type that begins with the `depth` segments chosen so
+        far. All `live` patterns match these segments."""
         if not self._enough(live):
             return False
         self._visits -= len(live)
         if self._visits < 0:
             return True
         ending: list[_SegmentPattern] = []
-        anyway: list[_SegmentPattern] = []  # met by a type that goes on, whatever comes next
+        anyway: list[_SegmentPattern] = []  # match a type with one more segment, whatever it is
         by_literal: dict[str, list[_SegmentPattern]] = {}
         open_ = False
         for pattern in live:
@@ -83,7 +83,7 @@ class _Search:
                 anyway.append(pattern)
         if depth and self._enough(ending):
             return True
-        if not open_:  # all go on for ever
+        if not open_:  # only patterns with a tail are left, which match any longer type
             return self._enough(anyway)
         if any(self.found([*anyway, *group], depth + 1) for group in by_literal.values()):
             return True

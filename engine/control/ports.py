@@ -69,7 +69,7 @@ class KeyStore(Protocol):
     async def reached(
         self, key: str, workspace: str, environment: int, *, mcp: bool
     ) -> KeyRecord | None:
-        """Return a key of the environment by its id; an MCP key if `mcp` is set."""
+        """Return a key of the environment by its id; with `mcp`, also an MCP key of the workspace."""
 
     async def of_workspace(self, workspace: str) -> list[KeyRecord]:
         """Return a workspace's keys, newest first."""
@@ -77,8 +77,8 @@ class KeyStore(Protocol):
     async def page(
         self, workspace: str, environment: int, before: str | None, limit: int, *, mcp: bool
     ) -> list[KeyRecord]:
-        """Return an environment's keys with an id below `before`, newest first, with the workspace's MCP
-        keys among them where `mcp` says so."""
+        """Return an environment's keys with an id below `before`, newest first; with `mcp`, also the
+        workspace's MCP keys."""
 
 
 class DestinationStore(Protocol):
@@ -105,7 +105,7 @@ class DestinationStore(Protocol):
         """Return the present version."""
 
     async def find(self, destination: str) -> DestinationRecord | None:
-        """Return the present version, of whatever environment: for read models only."""
+        """Return the present version, in any environment: for read models only."""
 
     async def page(
         self,
@@ -125,10 +125,10 @@ class DestinationStore(Protocol):
 
 
 class DestinationPages(DestinationStore, Protocol):
-    """The same, with what lists need that are not in the order of ids."""
+    """The same, with a read of given destinations, for lists that are not in the order of ids."""
 
     async def named(self, environment: int, destinations: Sequence[str]) -> list[DestinationRecord]:
-        """Return those of some destinations that exist, in the given order."""
+        """Return the given destinations that exist, in the given order."""
 
 
 class TransformStore(Protocol):
@@ -176,16 +176,18 @@ class CustomerStore(Protocol):
         """Return an account."""
 
     async def find(self, account: str) -> CustomerAccount | None:
-        """Return an account of which anything was said, of whatever environment: for read models only."""
+        """Return an account that was ever given a name, quotas or permissions, in any environment: for
+        read models only."""
 
     async def page(
         self, environment: int, prefix: str, after: str | None, limit: int
     ) -> list[CustomerAccount]:
-        """Return accounts whose customerExternalId begins with `prefix`, in the order of its bytes, after
-        that of the account `after`."""
+        """Return accounts whose customerExternalId begins with `prefix`, in the order of its bytes,
+        after the account `after`."""
 
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
-        """Write the next version of name and quotas, if the present one is its predecessor."""
+        """Write the next version of name, quotas and permissions, if the present one is its
+        predecessor."""
 
     async def used(self, environment: int, account: str, at_most: int) -> Used | None:
         """Return the use of an account, counted up to `at_most`; None for an unknown account."""
@@ -240,7 +242,7 @@ class RuleStore(Protocol):
         """Return a rule."""
 
     async def find(self, rule: str) -> RuleModel | None:
-        """Return a rule of whatever environment: for read models only."""
+        """Return a rule, in any environment: for read models only."""
 
     async def page(
         self,
@@ -267,8 +269,8 @@ class Erasing(Struct, frozen=True):
 
 
 class CustomerEvents(Struct, frozen=True):
-    """Events that have contents; everything up to `through` was examined. `erased`: how many lost theirs
-    since the request. `end`: nothing is beyond."""
+    """Events that have contents; everything up to `through` was examined. `erased`: how many lost their
+    contents since the request. `end`: there are no more events."""
 
     ids: list[str]
     erased: int
@@ -283,7 +285,8 @@ class ErasureRows(Protocol):
         """Return the account of a customer."""
 
     async def request(self, request: Erasing, audit: AuditEntry) -> bool:
-        """Add a request. One that goes on takes in what came since, one that ended begins anew."""
+        """Add a request. An unfinished request is extended to events accepted since; a finished one
+        begins again."""
 
     async def unfinished(self) -> list[Erasing]:
         """Return the requests that are not finished."""
@@ -306,13 +309,13 @@ class SettingsStore(Protocol):
 
 
 class KnownVersions(Protocol):
-    """The versions of destinations and rules that need not be read; 0 for a row that is not known."""
+    """The versions of destinations and rules that need not be read again; 0 for an unknown row."""
 
     def destination_version(self, destination: str) -> int:
         """Return the version that this process has read."""
 
     def rule_version(self, rule: str) -> int:
-        """Return the version that is here."""
+        """Return the version of the rule that this process has read."""
 
 
 class ConfigurationStore(Protocol):
@@ -351,8 +354,8 @@ class ConfigurationStore(Protocol):
 
 
 class Projection:
-    """The place where a process shows a committed change. This one shows nothing, for a process without
-    read models such as the command line; `ModelProjection` has the read models of a server."""
+    """The place where a process shows a committed change. This class shows nothing, for a process
+    without read models such as the command line; `ModelProjection` has the read models of a server."""
 
     def tenant(self, tenant: Tenant) -> None:
         """Show a new workspace."""

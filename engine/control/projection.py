@@ -32,7 +32,8 @@ class ModelProjection(Projection):
         catalog: Catalog,
         most_concurrency: int = MOST_CONCURRENCY,
     ) -> None:
-        """`configure` tells the actor of a destination; `most_concurrency` is of those that adapt."""
+        """`configure` passes a destination to its actor. `most_concurrency`: of destinations that
+        adapt."""
         self.most_concurrency = most_concurrency
         self._models = models
         self._catalog = catalog
@@ -105,7 +106,7 @@ class ModelProjection(Projection):
             self._models.put_rule(rule)
 
     def rule_removed(self, rule: str) -> None:
-        """Route by this rule no more."""
+        """Stop routing by this rule."""
         self._models.remove_rule(rule)
 
     def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
@@ -121,16 +122,16 @@ class ModelProjection(Projection):
         self._models.put_customer(account)
 
     def keys(self) -> Collection[str]:
-        """Return the keys that are let in here. Only commands and the loader change them."""
+        """Return the keys that this process accepts. Only commands and the loader change them."""
         return self._keys
 
     def rules(self) -> Collection[str]:
-        """Return the rules that are routed by here. Only commands and the loader change them."""
+        """Return the rules that this process routes by. Only commands and the loader change them."""
         return self._models.rules.keys()
 
     def schema_types(self) -> Collection[tuple[int, str]]:
-        """Return environments and event types that are held to a schema here. Only commands and the
-        loader change them."""
+        """Return the environments and event types that this process checks against a schema. Only
+        commands and the loader change them."""
         return self._schemas.types
 
     def key_removed(self, key: str) -> None:

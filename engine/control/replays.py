@@ -45,7 +45,7 @@ COUNTED_WITHIN_S = 2.0  # a dry run that is counted by then is answered with its
 LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between two looks at the count: ten within that time
 MAX_ORDERS = 1_000_000_000  # more than any destination has waiting
 MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; a filter selects more
-# A tenth of one delivery in the longest retention: a slower job never moves.
+# One delivery in 17 minutes: a slower job would hardly move.
 MIN_RATE_PER_SECOND = 0.001
 
 
@@ -131,7 +131,7 @@ class OrderDraft(Document):
     limit: int | None = Field(
         None, ge=1, le=MAX_ORDERS, description="The most deliveries. Null: all."
     )
-    # No null: who means to count must not cancel.
+    # Not nullable, so that a caller who means to count does not cancel by mistake.
     dry_run: bool = Field(False, description="Only count the deliveries that are meant.")
 
     def selection(self) -> ReplaySelection:
@@ -191,8 +191,7 @@ class ReplayCommands:
         for it.
 
         Raises Refusal 400, 404 for an unknown id, 409 if a destination is archived or a named delivery
-        still waits. A dry run is waited
-        for, at most two seconds.
+        still waits. Waits for the end of a dry run, at most two seconds.
         """
 
         return await self._create(

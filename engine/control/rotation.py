@@ -55,10 +55,10 @@ def next_keys(
     make: Make = new_key,
 ) -> tuple[SigningKey, ...]:
     """Return the keys after a change: a new one in front when asked for or when the algorithm changes.
-    With no time of grace it is the only one.
+    With a grace time of 0 the new key is the only one.
 
-    Raises Refusal 400 where the new secret would never be shown, or a time of grace has no key; 409
-    while too many keys sign.
+    Raises Refusal 400 where the new secret would not be shown, or a grace time is given without a
+    rotation; 409 while too many keys sign.
     """
     current = keys[0]
     changes = algorithm is not current.algorithm

@@ -25,14 +25,14 @@ from engine.runtime.sideline import Sideline
 # Filters that one event can meet: so many of one customer's destinations, and as many of those without a
 # customer. Each takes at most 3 ms, in slices.
 MAX_FILTERS = 100
-# Rules with a filter, of one customer's destinations or of those without a customer. Each new rule is
-# compared with all of them. They are read whole, 12 MB at most.
+# Patterns of the rules with a filter, of one customer's destinations or of those without a customer.
+# Each new rule with a filter is compared with all of them. They are read whole, 12 MB at most.
 MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
-# Of all patterns of a rule: a hundred of 40, which is more than types have. With 25,600 a thousand rules
-# were 25 MB in memory, and a search among the dearest took half a second of the CPU.
+# Of all patterns of a rule together: a hundred of 40 characters, longer than most event types. With
+# 25,600 characters a thousand rules took 25 MB of memory, and the costliest search half a second of CPU.
 MAX_PATTERN_CHARACTERS = 4_096
 _RULES = "the routing rules"  # what a refusal calls them
 
@@ -104,7 +104,7 @@ class RuleCommands:
         return await self._switch(actor, environment, identifier, enabled=True)
 
     async def disable(self, actor: Principal, environment: int, identifier: str) -> RuleModel:
-        """Route by this rule no more until it is enabled."""
+        """Stop routing by this rule until it is enabled."""
         return await self._switch(actor, environment, identifier, enabled=False)
 
     async def remove(self, actor: Principal, environment: int, identifier: str) -> None:
@@ -192,7 +192,7 @@ class RuleCommands:
 
     async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
         """Write a version that was decided on before its turn, so that other tenants' commands need not
-        wait. The statement writes nothing where the decision does not hold any more."""
+        wait. The statement writes nothing if the decision no longer holds."""
 
         async def command() -> bool:
             done = await written(write())

@@ -110,7 +110,7 @@ class SchemaCommands:
 
     async def create(self, actor: Principal, environment: int, draft: SchemaDraft) -> SchemaRecord:
         """Add the next version of a type, as a draft. Raises Refusal 400."""
-        # Before its command: within it nothing else could be changed meanwhile.
+        # Before the command: commands run one at a time, and others would have to wait.
         good = await self.judging.done(environment, partial(judge, draft))
 
         async def command() -> SchemaRecord:
@@ -119,7 +119,7 @@ class SchemaCommands:
                 id=identifier,
                 environment=environment,
                 event_type=draft.event_type,
-                version=0,  # the store's to give
+                version=0,  # the store gives it
                 status=SchemaStatus.DRAFT,
                 weight=good.weight,
                 document=good.document,
@@ -165,7 +165,7 @@ class SchemaCommands:
         return await self._writer.command("the event type's schemas", attempt)
 
     async def deprecate(self, actor: Principal, environment: int, identifier: str) -> SchemaRecord:
-        """Check events of the type no more. Raises Refusal 404 or 409."""
+        """Stop checking events of the type. Raises Refusal 404 or 409."""
 
         async def command() -> SchemaRecord:
             present = await self._get(environment, identifier)

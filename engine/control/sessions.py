@@ -24,15 +24,15 @@ from engine.model.read_models import Credential, Models, SessionCustomer
 from engine.model.token_keys import KEY_ID_BYTES, TokenKeys
 
 PREFIX = b"anges_"
-PURPOSE = b"angarium embed session v1"  # what the master key is derived for
+PURPOSE = b"angarium embed session v1"  # the label of the keys derived from the master keys
 TTL_S = 300
 TTL_LEAST_S = 60
 TTL_MOST_S = 900  # a few minutes: there is no way to end a session early
 LONGEST = (
     2_048  # bytes of a token: 1,024 for an external id of 256 characters, and base64 of it all
 )
-# Which key signed it; the environment's number, the end in ms, the account. What follows is the
-# customerExternalId in UTF-8, then the signature over all before it.
+# The signing key's id, the environment's number, the end in ms, the account. The customerExternalId
+# follows in UTF-8, then the signature over all of it.
 _HEAD = struct.Struct(f">{KEY_ID_BYTES}sIQ16s")
 
 

@@ -1,4 +1,4 @@
-"""The record that a draft or a merge patch of a destination makes. Pure functions."""
+"""The record of a destination, made from a draft or a merge patch. Pure functions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -121,13 +121,13 @@ def patched(
         authentication=authentication,
     )
     changed = AUTHENTICATION in patch or "headers" in patch or "url" in patch or "config" in patch
-    if changed:  # else it was judged by the rules of its time
+    if changed:  # otherwise it was checked when it was written, by the rules of that time
         check_authentication(following, catalog)
     return following
 
 
 def check_authentication(record: DestinationRecord, catalog: Catalog) -> None:
-    """Judge an authentication beside the rest of its destination. Raises Refusal 400."""
+    """Check an authentication together with the rest of its destination. Raises Refusal 400."""
     authentication = record.authentication
     if authentication is None:
         return
@@ -239,7 +239,7 @@ def _put_defaults(following: dict[str, Any], defaults: Mapping[str, Any]) -> Non
 
 
 def _origin(url: str) -> tuple[bool, str, int] | None:
-    """Return where a URL leads, None where it leads nowhere any more."""
+    """Return where a URL leads (TLS, host, port); None if the URL is no longer accepted."""
     try:
         target = parse_target(url)
     except Refusal:

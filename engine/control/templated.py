@@ -56,7 +56,7 @@ def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) 
 
 
 def _bound(config: Mapping[str, Any]) -> None:
-    """Refuse a configuration or a patch before anything looks at each of its members."""
+    """Refuse a configuration or a patch that is too large, before its members are examined."""
     if len(json.dumps(config).encode()) > CONFIG_BYTES:
         raise invalid("config", f"is larger than {CONFIG_BYTES} bytes")
 
@@ -67,7 +67,7 @@ def shown_url(definition: Definition, template: Template) -> str:
 
 
 def led_to(definition: Definition, template: Template) -> tuple[bool, str, int] | None:
-    """Return where requests go (TLS, host, port); None where they go nowhere any more."""
+    """Return where requests go (TLS, host, port); None if the template no longer makes a valid URL."""
     try:
         target = parse_target(destined(definition, template).url)
     except Refusal:
@@ -87,7 +87,7 @@ def judged(definition: Definition, config: dict[str, Any]) -> Destined:
         return definition.target(config)
     except Refusal:
         raise
-    except Exception as error:  # a file's expressions, on values that its example does not have
+    except Exception as error:  # of the template's expressions, on values unlike the example's
         raise invalid("config", "the template cannot make a request of it") from error
 
 
@@ -95,7 +95,7 @@ def shown_headers(definition: Definition, shown: bytes) -> dict[str, str]:
     """Return the headers that a template makes of a stored configuration, secrets masked."""
     try:
         return dict(definition.target(json.loads(shown)).headers)
-    except Exception:  # of a version that today's template does not take any more
+    except Exception:  # the present template no longer takes the configuration of an old version
         return {}
 
 
@@ -201,7 +201,7 @@ def previewed(
         shown_headers(definition, text),
         {name.decode("latin-1"): value.decode("latin-1") for name, value in rendered.headers},
     )
-    url = definition.target(known).shown_url  # also of a host that only a secret tells
+    url = definition.target(known).shown_url  # this works even if a secret holds the host
     body_text = rendered.body.decode("utf-8", "replace")
     return TemplateOutput(RequestSketch(url, _layered(layers), body_text))
 
@@ -209,7 +209,7 @@ def previewed(
 def _config(
     definition: Definition, given: Mapping[str, Any], stored: Template | None
 ) -> dict[str, Any]:
-    """Return a configuration in which secrets that are not known, and needed, are null."""
+    """Return a configuration in which secrets that are needed, but not known, are null."""
     _bound(given)
     changes = {
         name: value

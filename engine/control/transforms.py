@@ -25,7 +25,7 @@ from engine.plans.plans import Plan, Plans
 
 _SCRIPTS = "the destination's transform scripts"  # what a refusal calls them
 SOURCE_BYTES = 64 * 1024  # of UTF-8: each live one is in every server's memory, and sent to workers
-# One byte of source has up to six of JSON (\\u0000); the rest of the body is a name and an id.
+# One byte of source can take six of JSON (\\u0000); the rest of the body is a name and an id.
 DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
 
 
@@ -88,7 +88,7 @@ class TransformCommands:
                 environment=environment,
                 destination=destination.id,
                 customer_account=destination.customer_account,
-                version=0,  # the store's to give
+                version=0,  # the store gives it
                 name=draft.name,
                 source=draft.source,
                 status=TransformStatus.DRAFT,

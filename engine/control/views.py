@@ -150,5 +150,5 @@ def permissions_document(permissions: Mapping[Ability, bool]) -> dict[str, bool 
 
 
 def _number(value: float | None) -> float | None:
-    """Return 5 for 5.0, since callers mostly write it so."""
+    """Return 5 for 5.0, as callers mostly write it."""
     return int(value) if value is not None and value == int(value) else value

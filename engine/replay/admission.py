@@ -1,6 +1,8 @@
-"""The admission of a chunk: which originals go now, as their lanes allow, and the entry that writes them.
+"""The admission of a chunk: the choice of originals whose lanes have room, and the entry that writes
+them.
 
-A lane that is stuck is parked, and the other lanes go on. A lane that is only full is waited for.
+A lane that is stuck is parked, and the other lanes continue. For a lane that is only full, the leg
+waits.
 """
 
 import math
@@ -18,8 +20,8 @@ from engine.replay.ports import Chunk, Reading, ReplayStore, Stretch
 from engine.replay.queued import LANE, WINDOW, QueuedReplays
 from engine.replay.running_job import RunningJob
 
-# Lanes of one leg that may be parked. Each is read by itself later, and passes over other lanes' rows
-# of that time. If more customers than this fail at once, the destination itself fails.
+# Lanes of one leg that may be parked. Each is read by itself later; that read skips the rows of other
+# lanes in its range. If more customers than this fail at once, the destination itself fails.
 PARKED = 256
 
 
@@ -31,8 +33,8 @@ class Way(Struct, frozen=True):
 
 
 class Fitting(Struct):
-    """The part of a stretch that goes on. `parks`: lanes that are passed over, each with the id after
-    which. `blocked`: the lane that the rest waits for."""
+    """The part of a stretch that can be enqueued now. `parks`: the lanes to be parked, each with the id
+    after which it is to be read later. `blocked`: the lane that the rest of the stretch waits for."""
 
     stretch: Stretch
     parks: dict[str, str]
@@ -57,7 +59,7 @@ def choose(
 ) -> Way | None:
     """Choose the next step of a leg: a parked lane that has room again, or the leg itself, in turns.
 
-    `keyed`: the destination keeps the order of lanes; otherwise all parked lanes go on.
+    `keyed`: the destination keeps the order of lanes; otherwise every parked lane has room.
     """
     blocked = running.blocked.get(leg.destination)
     if blocked is not None and not (keyed and waits(blocked, leg, queued, now)):
@@ -123,8 +125,8 @@ def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
 
 
 class ChunkEntry:
-    """A chunk on its way in: an `engine.intake.entries.QueueEntry`. Afterwards `passed` tells whether the
-    store accepted the chunk's step."""
+    """A chunk in the entry queue: an `engine.intake.entries.QueueEntry`. Afterwards `passed` tells
+    whether the store accepted the chunk's step."""
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:
         self._store = store
@@ -151,7 +153,7 @@ class ChunkEntry:
 
 def replay_of(original: Delivery, identifier: str, job: ReplayJob) -> Delivery:
     """Return a new delivery of the same event to the same destination, of the same lane. In the mode
-    MISSING no delivery was before it."""
+    MISSING there is no earlier delivery."""
     missing = job.mode is ReplayMode.MISSING
     return Delivery(
         identifier,
@@ -171,11 +173,11 @@ def replay_of(original: Delivery, identifier: str, job: ReplayJob) -> Delivery:
 
 SAMPLES = 3
 SAMPLE_BYTES = 64 * 1024  # of payloads in one read: the first is read whole anyway
-STRETCHES = 20  # that are read of one destination until there is a sample: some 0.1 s
+STRETCHES = 20  # the most that are read of one destination in search of a sample: some 0.1 s
 
 
 class ReplaySamples:
-    """Reads samples; it changes nothing."""
+    """The reader of samples. It changes nothing."""
 
     def __init__(self, reading: Callable[[ReplayJob], Reading], identity: Identity) -> None:
         self._reading = reading

@@ -28,7 +28,7 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
     Instants are milliseconds since the epoch on the deliveries' creation, `from_ms` inclusive, `to_ms`
     exclusive. `event_types` are patterns, as in a routing rule. A job that cancels or retries has
-    `statuses` of WAITING; `customer` (an external id) and `limit` are its alone.
+    `statuses` of WAITING; Only such a job has a `customer` (an external id) and a `limit`.
     """
 
     destination: str | None = None
@@ -48,8 +48,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
     @property
     def origins(self) -> tuple[DeliveryOrigin, ...]:
-        """The origins that are replayed. A replay is replayed only by name: else each job would double
-        the ones before."""
+        """The origins that are replayed. A replay is replayed only if its id is named: otherwise each
+        job would double the replays before it."""
         if self.deliveries is None:
             return (DeliveryOrigin.NORMAL,)
         return (DeliveryOrigin.NORMAL, DeliveryOrigin.REPLAY)
@@ -57,8 +57,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
 class ReplayJob(Struct, frozen=True, kw_only=True):
     """One version of a job. A replay selects deliveries that were settled when the job was created; its
-    id holds that instant. Of a job that cancels or retries, `enqueued` counts the deliveries for which
-    that is done."""
+    id holds that instant. In a job that cancels or retries, `enqueued` counts the deliveries that were
+    cancelled or retried."""
 
     id: str
     environment: int
@@ -96,15 +96,16 @@ class ReplayJob(Struct, frozen=True, kw_only=True):
 
     @property
     def ended(self) -> int:
-        """The number of deliveries that the job has done with."""
+        """The number of deliveries that need nothing more from the job."""
         return (self.enqueued if self.orders else self.settled) + self.skipped
 
 
 class Leg(Struct, kw_only=True):
-    """One destination's share of a job. `cursor` and `counted` are the last ids that were looked at.
+    """One destination's share of a job. `cursor` and `counted` are the last ids that were read, and
+    counted.
 
-    Lanes in `parked` were passed over, each from an id of its own on: what a lane has between that id
-    (exclusive) and `cursor` (inclusive) is still to be enqueued, before anything of it beyond `cursor`.
+    `parked` has the lanes that were passed over, each with an id: the lane's deliveries between that id
+    (exclusive) and `cursor` (inclusive) must be enqueued before its deliveries beyond `cursor`.
     """
 
     destination: str
@@ -115,7 +116,7 @@ class Leg(Struct, kw_only=True):
     skipped: int
     all_counted: bool
     exhausted: bool  # `cursor` is at the end
-    step: int = 0  # the number of moves, by which a write knows that it is its turn
+    step: int = 0  # the number of moves; each write is guarded by it
     parked: dict[str, str] = field(default_factory=dict)
     # Of a job that cancels or retries: deliveries named to the actor and not known to have ended.
     ordered: list[str] = field(default_factory=list)
@@ -131,14 +132,14 @@ def shifted(identifier: str, by: int) -> str:
     return str(UUID(int=UUID(identifier).int + by))
 
 
-INDEXES = 64  # kept of jobs that go on side by side, up to 50 KB each
+INDEXES = 64  # kept, for jobs that run side by side: up to 50 KB each
 
 
 async def named_among(patterns: tuple[str, ...], types: Sequence[str]) -> list[str]:
     """Return the `types` that a pattern matches. The work yields after each slice.
 
-    The database is asked for types and never for patterns: an expression of a hundred patterns took it
-    half a minute.
+    The database searches for types, never for patterns: an expression of a hundred patterns took half a
+    minute.
     """
     return await worked_off(partial(_named, patterns, types))
 

@@ -1,7 +1,8 @@
-"""The reading of jobs of the mode MISSING: events for which a destination has no delivery, by its rules.
+"""The reads of jobs in the mode MISSING: events that a destination should have, by its rules, and has
+not.
 
-The cursor goes along the events. What is read looks like an original whose id is its event's, so that
-lanes are parked and chunks are written as for any other replay.
+The cursor moves along the events. Each event that is found becomes an original with the event's id, so
+that lanes are parked and chunks are written as for any other replay.
 """
 
 from engine.core.records import Event
@@ -9,7 +10,7 @@ from engine.replay.job import Leg, ReplayJob, named_among, shifted
 from engine.replay.ports import ReplayStore, Routes, Stretch
 
 COUNTED_BYTES = 512 * 1024  # of events whose filters are evaluated in one step of the counting
-EVERY = 1 << 30  # no limit on the number of a step, which bytes and rows bound
+EVERY = 1 << 30  # no limit on the number of events in a step, which bytes and rows bound
 
 
 class MissingReads:
@@ -59,7 +60,8 @@ class MissingReads:
     async def _selected(
         self, job: ReplayJob, leg: Leg, events: list[Event], lane: str | None
     ) -> list[Event]:
-        """Return the events of a stretch that the job selects and a rule of the destination is for."""
+        """Return the events of a stretch that the job selects and that match a rule of the
+        destination."""
         patterns = job.selection.event_types
         if lane is not None:
             events = [each for each in events if each.lane == lane]

@@ -1,6 +1,6 @@
 """The orders of jobs that cancel or retry: given to the destination's actor a chunk at a time.
 
-The chunk is written down before the actor hears of it. After a crash it is given again, which changes
+The store records a chunk before the actor gets it. After a crash the chunk is given again, which changes
 nothing for the deliveries that have ended.
 """
 
@@ -23,17 +23,17 @@ from engine.replay.ports import (
 from engine.replay.running_job import RunningJob
 
 CHUNK = 64  # orders in one message: an actor looks for each among all that it holds, some 5 ms
-OPEN = 512  # orders of a job that are not carried out: most are for attempts in flight
-SOON_S = 0.05  # a chunk is mostly carried out by then, and other jobs wait as long
-AGAIN_S = 1.0  # then the orders that are open are given again: the actor may have been restarted
-# A retry that is still PENDING then has its place in front. It waits for its lane or its turn, as the
-# deliveries that follow it in the job would.
+OPEN = 512  # orders of a leg that are not carried out: most are for attempts in flight
+SOON_S = 0.05  # most chunks are carried out by then; other jobs wait this long
+AGAIN_S = 1.0  # then open cancellations are given again: the actor may have been restarted
+# A delivery that is still PENDING this long after a retry counts as retried: it is in front, and waits
+# only for its lane or its turn, as the job's next deliveries would.
 GIVEN_S = 5.0
 _ORDERS = {JobKind.CANCEL: Order.CANCEL, JobKind.RETRY: Order.RETRY}
 
 
 class OrderGiver:
-    """Gives the orders of all jobs. What it knows of a job is in its `RunningJob`."""
+    """Gives the orders of all jobs. The state of each job is in its `RunningJob`."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class OrderGiver:
         for leg in running.legs_in_turn():
             destination = self._find(leg.destination)
             if destination is None:
-                continue  # its version is on its way from another process
+                continue  # another process made it: its notification is on the way
             if destination.status is DestinationStatus.ARCHIVED:
                 running.lost = not await self._store.abandon(running.job, leg)
                 running.close(leg)

@@ -6,7 +6,7 @@ Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on 
 import math
 from collections.abc import Container
 
-SPAN_S = 0.1  # a job enqueues so much of its rate at once; a tick can be so late
+SPAN_S = 0.1  # a job enqueues this much of its rate at once; a tick can be this late
 _MEMORY = 0.85  # weight of the former measure after a second: half is forgotten in 4 s
 # After a long step the environment's jobs rest, if another environment has jobs. In this way no
 # environment has more than a quarter of the steps' time. A step takes 5 ms, and 60 ms beside live
@@ -14,8 +14,9 @@ _MEMORY = 0.85  # weight of the former measure after a second: half is forgotten
 LONG_STEP_S = 0.25
 STEP_REST = 3.0  # times as long as the step took
 RETRY_S = 1.0  # after the database was away, for the job that noticed
-# A job fails after so many steps in a row that the database gave up. It rests after the first, and twice
-# as long after each further one: a database that is merely busy for half a minute ends no job.
+# A job fails after this many steps in a row that took too long and were cancelled by the database. It
+# rests after the first, and twice as long after each further one, so that no job ends if the database is
+# merely busy for half a minute.
 SLOW_MOST = 5
 SLOW_REST_S = 1.0
 TOO_SLOW = (
@@ -66,11 +67,11 @@ class Meter:
         self.per_second: float | None = None
 
     def add(self, count: int) -> None:
-        """Count ends."""
+        """Count deliveries that ended."""
         self._count += count
 
     def tick(self, now: float) -> None:
-        """Take the measure, once a second has passed."""
+        """Update the measure if a second has passed since the last update."""
         passed = now - self._since
         if passed < 1.0:
             return
@@ -87,7 +88,7 @@ class Rests:
     def __init__(self) -> None:
         self._jobs: dict[str, float] = {}
         self._environments: dict[int, float] = {}
-        self._slow: dict[str, int] = {}  # by job: steps in a row that the database gave up
+        self._slow: dict[str, int] = {}  # by job: steps in a row that the database cancelled
 
     def job_rests(self, job: str, now: float) -> bool:
         """Return True if a job must not have a step yet."""
@@ -108,7 +109,7 @@ class Rests:
         self._jobs[job] = now + RETRY_S
 
     def gave_up(self, job: str, now: float) -> bool:
-        """Note that the database gave up a job's step because it took too long. Return True if the job
+        """Note that the database cancelled a job's step because it took too long. Return True if the job
         must end."""
         slow = self._slow[job] = self._slow.get(job, 0) + 1
         self._jobs[job] = now + SLOW_REST_S * 2 ** (slow - 1)
@@ -119,11 +120,11 @@ class Rests:
         self._slow.pop(job, None)
 
     def took(self, environment: int, seconds: float, now: float) -> None:
-        """Note the duration of a long step, beside jobs of another environment."""
+        """Let an environment rest for a multiple of a long step's duration, since others have jobs."""
         self._environments[environment] = now + STEP_REST * seconds
 
     def keep(self, jobs: Container[str]) -> None:
-        """Forget the jobs that are not among these."""
+        """Forget all jobs but these."""
         for each in [job for job in self._slow if job not in jobs]:
             del self._slow[each]
         for each in [job for job in self._jobs if job not in jobs]:

@@ -73,7 +73,7 @@ class Chunk(Struct):
     lane: str | None = None  # the parked lane; None: the step is of the leg itself
     parks: dict[str, str] = field(
         default_factory=dict
-    )  # lanes that the leg passes over, from where on
+    )  # the lanes to be parked, each with the id after which it is to be read later
 
 
 class OrderStretch(Struct):
@@ -95,8 +95,8 @@ class OrderState(Struct, frozen=True):
 
 
 class OrderStep(Struct):
-    """The step of a leg whose deliveries are ordered. `ordered` are under way; `done` and `skipped`
-    count deliveries that were under way before and have ended."""
+    """A step of a leg in a job that cancels or retries. `ordered`: deliveries whose order is not carried
+    out; `done` and `skipped` count those that had an order before and have ended."""
 
     environment: int
     job: str
@@ -127,14 +127,14 @@ class ReplayActors(Protocol):
     """The actors of destinations, which take orders for their deliveries."""
 
     def tell(self, destination: str, message: Ordered, /) -> None:
-        """Tell a destination's actor of an order. Deliveries that ended are passed over."""
+        """Send an order to a destination's actor. Deliveries that have ended are skipped."""
 
     def delivering(self, deliveries: Iterable[str], /) -> set[str]:
         """Return which of these deliveries are in flight."""
 
     @property
     def awaited(self) -> Awaited:
-        """The deliveries that somebody waits for."""
+        """The deliveries whose settlement a task waits for."""
 
 
 class Finder(Protocol):
@@ -253,8 +253,8 @@ class ReplayStore(Reading, Protocol):
         """Return the present states of these deliveries. A delivery whose row is gone does not wait."""
 
     async def order(self, step: OrderStep) -> bool:
-        """Write down the next ordered deliveries, before any actor is told, and those that
-        have ended."""
+        """Record the next ordered deliveries, before any actor gets the order, and the number that have
+        ended."""
 
     async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg: its destination was archived."""
@@ -266,4 +266,4 @@ class ReplayStore(Reading, Protocol):
         """End a job whose legs are exhausted and whose replays are settled. None if they are not yet."""
 
     async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
-        """End a job that cannot go on."""
+        """End a job that cannot continue."""

@@ -17,19 +17,17 @@ from engine.core.window import size_of
 from engine.intake.pace import AHEAD
 from engine.replay.ports import ReplayActors, WaitingReplay
 
-WINDOW = (
-    256  # replays that wait at a destination: some 20 ms of a quick receiver, so that none is idle
-)
-REFILL = 4  # one part in so many must have become free: fewer are not worth a transaction
+WINDOW = 256  # replays that wait at a destination: some 20 ms of work, so that no receiver is idle
+REFILL = 4  # at least a quarter of the places must be free: fewer are not worth a transaction
 LANE = 64  # of the window, in one ordered lane: the lane's live events come after them
-# Replays that wait at all destinations together and are sent: half of the number that makes the intake
+# Replays that wait at all destinations where deliveries move: half of the number that makes the intake
 # let deliveries go first.
 CONGESTION = AHEAD // 2
 CONGESTION_BYTES = 16 * 1024 * 1024
-MOST = 10_000  # replays in all, silent receivers' too: a fifth of `engine_deliveries`
+MOST = 10_000  # replays in all, also at receivers that are silent: a fifth of `engine_deliveries`
 LEAST = 8  # of one destination, however many others have replays
-STUCK_S = 5.0  # without an attempt for so long a destination's, or a lane's, are not worked off
-STUCK = 2_048  # in lanes that are stuck, which a destination may have beside its window
+STUCK_S = 5.0  # without an attempt for this long, a destination or a lane is taken not to move
+STUCK = 2_048  # replays in stuck lanes that a destination may have beside its window
 COUNT_AGAIN_S = 0.1  # between two counts of stuck lanes and queues, which can be thousands
 
 
@@ -41,12 +39,12 @@ class _Item(Struct, gc=False):
 
 
 class _Lane(Struct):
-    """The replays that wait in one lane. By id: their places among all that were enqueued for the
-    destination."""
+    """The replays that wait in one lane. `items`: by id, their places among all replays that were
+    enqueued for the destination."""
 
     items: dict[str, int]
     moved_at: float
-    failing: bool = False  # the replay that was attempted last, its head, is to be attempted again
+    failing: bool = False  # the lane's head was attempted last, and is to be attempted again
 
 
 class _Queue(Struct):
@@ -84,7 +82,7 @@ class QueuedReplays:
     def restore(
         self, job: str, destination: str, waiting: Iterable[WaitingReplay], now: float
     ) -> None:
-        """Count replays of a job that were enqueued before this began."""
+        """Count replays of a job that were enqueued before the runner took it up."""
         for each in waiting:
             if each.id not in self._items:
                 self._add(each.id, _Item(destination, each.lane, each.size, job), now)
@@ -109,7 +107,7 @@ class QueuedReplays:
             self._remove(identifier, now)
 
     def settled(self, settlements: Iterable[Settlement], now: float) -> None:
-        """Forget replays that were attempted or came to their end."""
+        """Forget replays that were attempted or have ended."""
         for each in settlements:
             delivery = each.delivery
             self._remove(delivery.id, now)
@@ -135,7 +133,7 @@ class QueuedReplays:
             del self._queues[item.destination]
 
     def of_job(self, job: str) -> dict[str, list[str]]:
-        """Return what waits of a job, by destination: `MOST` at the most."""
+        """Return the waiting replays of a job, by destination: at most `MOST`."""
         found: dict[str, list[str]] = {}
         for identifier, item in self._items.items():
             if item.job == job:
@@ -143,7 +141,7 @@ class QueuedReplays:
         return found
 
     def waiting(self, destination: str) -> int:
-        """Return how many wait at a destination."""
+        """Return how many replays wait at a destination."""
         queue = self._queues.get(destination)
         return 0 if queue is None else queue.count
 
@@ -157,11 +155,11 @@ class QueuedReplays:
         return len(self._items) - self._still >= CONGESTION
 
     def room(self, destination: str, window: int, *, congested: bool) -> int:
-        """Return how many more may be enqueued for a destination now, 0 where few are not worth it."""
+        """Return how many more may be enqueued for a destination now; 0 if too few to be worth it."""
         return _room(self.waiting(destination), window, congested=congested)
 
     def room_by_key(self, destination: str, window: int, now: float, *, congested: bool) -> int:
-        """Return the same for destinations with stuck lanes: they take no places from others."""
+        """Return the same for a destination with lanes: stuck lanes take no places from the others."""
         queue = self._queues.get(destination)
         if queue is None:
             return _room(0, window, congested=congested)
@@ -173,11 +171,11 @@ class QueuedReplays:
             queue.stuck = sum(len(lane.items) for lane in lanes if _stuck(queue, lane, now))
             queue.stuck_at = now
         moving = queue.count - min(queue.stuck, STUCK)
-        # Where nothing moves any more all lanes may be stuck, or the receiver be away: some are tried.
+        # If nothing moves, all lanes may be stuck, or the receiver away: a few replays are tried.
         return _room(moving, window, congested=congested or _still(queue, now))
 
     def in_lane(self, destination: str, lane: str) -> int:
-        """Return how many wait in a lane."""
+        """Return how many replays wait in a lane."""
         queue = self._queues.get(destination)
         found = None if queue is None else queue.lanes.get(lane)
         return 0 if found is None else len(found.items)

@@ -1,7 +1,7 @@
 """The runner of replay jobs: one step of each in turn, so that jobs of many tenants go on side by side.
 
 The runner decides which step is next, and holds nothing that the store does not have. After a crash it
-reads on from the cursors, which move in the transaction that writes the replays.
+continues at the cursors, which move in the transaction that writes the replays.
 """
 
 from collections import Counter
@@ -40,12 +40,12 @@ from engine.replay.running_job import RunningJob, in_turn
 from engine.replay.views import finished_payload
 
 CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
-CHUNK_BYTES = 512 * 1024  # of payload in one
+CHUNK_BYTES = 512 * 1024  # of payload in one transaction
 # While events come in, chunks are small, with rests between: a live event seldom waits for a chunk.
 LIVE_CHUNK = 32
 LIVE_REST = 2.0  # times as long as the chunk took
 LIVE_REST_MOST_S = 0.05
-LIVE_S = 1.0  # so long after the last event
+LIVE_S = 1.0  # how long events are taken to come in after the last one
 LEGS_MOST = 20_000  # of an environment's jobs in memory, some 10 MB: beyond them a new job waits
 # A round that took this long and found nothing to do is followed by a rest: there are very many jobs.
 LONG_ROUND_S = 0.02
@@ -101,7 +101,8 @@ class ReplayRunner:
         self._wake.set()
 
     def per_second(self, job: str) -> float | None:
-        """Return how many of a job's deliveries end in a second lately, None where it is not known."""
+        """Return how many of a job's deliveries end in a second, by the latest measure; None if not
+        known."""
         running = self.jobs.get(job)
         return None if running is None else running.meter.per_second
 
@@ -126,7 +127,7 @@ class ReplayRunner:
             except ContentionError:
                 await trio.lowlevel.checkpoint()
                 continue
-            except StoreAwayError:  # told by the bridge
+            except StoreAwayError:  # the bridge logs it
                 await trio.sleep(RETRY_S)
                 continue
             with trio.move_on_after(self._pause_s()):
@@ -194,7 +195,7 @@ class ReplayRunner:
         """Do one step of each job; return True if there is more to do at once."""
         worked, at = False, trio.current_time()
         for running in in_turn(self.jobs.values()):
-            await trio.lowlevel.checkpoint()  # one without anything to do awaits nothing
+            await trio.lowlevel.checkpoint()  # a job with nothing to do awaits nothing
             self._hear()
             job, began = running.job, trio.current_time()
             if running.lost or self._rests.environment_rests(job.environment, at):
@@ -209,7 +210,7 @@ class ReplayRunner:
                 running.lost = True
                 if self._rests.gave_up(job.id, trio.current_time()):
                     await self._give_up(running, TOO_SLOW)
-            except StoreAwayError as error:  # the step under way is read anew
+            except StoreAwayError as error:  # the job is read from the store again
                 log.warning("replay.database_away", job=job.id, cause=str(error))
                 running.lost = True
                 self._rests.away(job.id, trio.current_time())
@@ -224,8 +225,8 @@ class ReplayRunner:
         return worked
 
     def _rest(self, job: ReplayJob, took_s: float) -> None:
-        """Rest after a long step: other environments have their time, then the environment's other
-        jobs."""
+        """Let an environment rest after a long step, if others have jobs, and put the job behind all
+        others."""
         if any(each.job.environment != job.environment for each in self.jobs.values()):
             self._rests.took(job.environment, took_s, trio.current_time())
         if job.id in self.jobs:
@@ -299,7 +300,7 @@ class ReplayRunner:
             )
 
     def reading(self, job: ReplayJob) -> Reading:
-        """Return what reads the originals of a job."""
+        """Return the reader of a job's originals."""
         return self._missing if job.mode is ReplayMode.MISSING else self._store
 
     # --- going on
@@ -318,7 +319,7 @@ class ReplayRunner:
         for leg in running.legs_in_turn():
             destination = self._find(leg.destination)
             if destination is None:
-                continue  # its version is on its way from another process
+                continue  # another process made it: its notification is on the way
             if destination.status is DestinationStatus.ARCHIVED:
                 running.lost = not await self._store.abandon(job, leg)
                 running.close(leg)
@@ -372,9 +373,10 @@ class ReplayRunner:
     async def _enter(
         self, running: RunningJob, chunk: Chunk, replays: list[Delivery]
     ) -> list[Delivery] | None:
-        """Have a chunk written; return None where it was not its turn any more."""
+        """Have a chunk written; return None if the store refused it, because the leg was not at its
+        step."""
         entry = ChunkEntry(self._store, chunk)
-        # Counted before, since the first attempts may be over before this task runs again.
+        # Counted before the write: the first attempts may be over before this task runs again.
         self._queued.add(replays, trio.current_time())
         entered: list[Delivery] = []
         began = trio.current_time()

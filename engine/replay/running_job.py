@@ -11,7 +11,7 @@ from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import Meter
 from engine.replay.ports import Chunk, OrderStep
 
-ASK_AGAIN_S = 5.0  # between two questions whether a job has ended, where nothing suggests it
+ASK_AGAIN_S = 5.0  # until the store is asked whether a job has ended, if nothing suggests that it has
 LOOKED_AT = 256  # legs that one turn examines to find one with room; there can be thousands
 _UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
@@ -26,10 +26,10 @@ class RunningJob:
         self.lost = False
         self.stirred = True  # something ended, so that the job may have ended
         self._asked_at = now
-        self.given: dict[str, float] = {}  # orders that are open, each with when it was first given
+        self.given: dict[str, float] = {}  # by delivery with an open order: when it was first given
         self.repeat_at = 0.0  # when open orders are to be given again
         self.blocked: dict[str, str] = {}  # by destination: the lane that has no room
-        self._took_lane: set[str] = set()  # destinations that went on with a parked lane last
+        self._took_lane: set[str] = set()  # destinations whose last step was a parked lane's
         self.destinations = [leg.destination for leg in legs]
         self._uncounted = [leg for leg in legs if not leg.all_counted]
         self._legs = {leg.destination: leg for leg in legs if not leg.ended}
@@ -38,8 +38,8 @@ class RunningJob:
     # --- what the store says
 
     def renew(self, job: ReplayJob) -> None:
-        """Take over the job as the store has it. The store may leave its selection out. Only a
-        cancellation moves the job besides the runner."""
+        """Take over the job as the store has it. The store may leave out the selection. Only the runner
+        and a cancellation change the job's status."""
         if job.status is not self.job.status:
             self.lost = True
         self.job = structs.replace(job, selection=self.job.selection)
@@ -67,8 +67,8 @@ class RunningJob:
             self.stirred = True
 
     def may_have_ended(self, now: float) -> bool:
-        """Return True if the store should be asked whether the job has ended: something has ended, or
-        the last question is a while ago."""
+        """Return True if the store should be asked whether the job has ended: a delivery or a leg has
+        ended, or `ASK_AGAIN_S` have passed since the last time."""
         if not self.stirred and now < self._asked_at + ASK_AGAIN_S:
             return False
         self.stirred, self._asked_at = False, now
@@ -99,7 +99,7 @@ class RunningJob:
         """Yield a bounded number of open legs, from the one after the leg that was served last."""
         for _ in range(min(LOOKED_AT, len(self._legs))):
             while (leg := self._legs.get(self._line.popleft())) is None:
-                pass  # it was closed since its last turn
+                pass  # the leg was closed since its last turn
             self._line.append(leg.destination)
             yield leg
 

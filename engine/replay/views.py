@@ -68,7 +68,7 @@ def selection_document(job: ReplayJob) -> SelectionDocument:
 
 
 class JobProgress(Struct, frozen=True):
-    """`percent` is of what is settled or skipped; `eta_s` None where it cannot be said."""
+    """The progress of a job. `percent`: of deliveries settled or skipped. `eta_s`: None if not known."""
 
     remaining: int
     percent: float
@@ -77,7 +77,8 @@ class JobProgress(Struct, frozen=True):
 
 
 def progress(job: ReplayJob, measured: float | None, now_ms: int) -> JobProgress:
-    """Return a job's progress. `measured`: ends a second as lately measured, None where not known."""
+    """Return a job's progress. `measured`: deliveries that end in a second, by the latest measure; None
+    if not known."""
     remaining = max(0, job.total - job.ended)
     if job.status is ReplayStatus.COMPLETED:
         return JobProgress(remaining, 100.0, None, 0)

@@ -1,7 +1,7 @@
-"""A run of a script: its frame for a worker, what the script's runs have cost, and what the answer means.
+"""A run of a script: its frame for a worker, the cost of the script's runs, and the result of an answer.
 
-An answer comes from a process that a tenant's script ran in. A malformed one raises ValueError and is the
-end of that process. Nothing here does I/O.
+An answer comes from a process that a tenant's script ran in. A malformed answer raises ValueError, and
+that process is ended. Nothing here does I/O.
 """
 
 import json
@@ -19,11 +19,11 @@ from engine.model.headers import checked
 from engine.outbound.ports import Failure, Headers, Transformed
 from engine.transforms import worker
 
-QUICK_S = 0.002  # of CPU: scripts that stay below go before those that do not
+QUICK_S = 0.002  # of CPU: scripts whose runs take no more go before others
 NEW_S = 0.005  # the expectation for a script that has never run
 PROOFS = 3  # quick runs until a script counts as quick
-MOST_PROOFS = 1_000  # after ever more runs that were not
-LONGEST_SEED = 256  # bytes of a seed that count
+MOST_PROOFS = 1_000  # at most, after repeated runs that were not quick
+LONGEST_SEED = 256  # bytes of a seed that are used
 _WEIGHT = 0.2  # of the latest run in the expectation
 
 
@@ -33,7 +33,7 @@ LOG_BYTES = 4096
 MESSAGE_CHARACTERS = 500
 # An answer, at its largest: a result, headers, logs, each character of which JSON may write as six.
 ANSWER_BYTES = worker.OUTPUT + 256 * 1024
-_CUT = "\N{HORIZONTAL ELLIPSIS}".encode()  # at the end of logs that were longer
+_CUT = "\N{HORIZONTAL ELLIPSIS}".encode()  # at the end of logs that were cut
 
 
 class KnownScript(Struct, eq=False):
@@ -48,17 +48,17 @@ class KnownScript(Struct, eq=False):
     strikes: int = 0
 
     def __post_init__(self) -> None:
-        """Name the script by workspace and source, so that a worker never takes one for another."""
+        """Make the key of workspace and source, so that a worker never takes one script for another."""
         text = f"{self.workspace}\0{self.source}".encode("utf-8", "surrogatepass")
         self.key = sha256(text).digest()[: worker.KEY]
 
     @property
     def quick(self) -> bool:
-        """True if the script has proved quick, so that others need not fear to wait behind it."""
+        """True if the script has proved quick, so that other scripts can wait behind it."""
         return self.owed == 0
 
     def ran(self, cpu_s: float) -> None:
-        """Learn from a run."""
+        """Update the expectations after a run."""
         self.expected_s += (cpu_s - self.expected_s) * _WEIGHT
         if cpu_s <= QUICK_S:
             self.owed -= self.owed > 0
@@ -83,7 +83,7 @@ class Job(Struct, eq=False):
     since: float  # trio's clock
     answer: Answer
     expected_s: float = 0.0  # CPU that it was expected to need when it was sent
-    losses: int = 0  # workers that died at it for no known reason
+    losses: int = 0  # workers that died while they ran it, for no known reason
     done: bool = False
 
     @property
@@ -144,7 +144,7 @@ def result_of(kind: bytes, content: bytes, cpu_ms: float) -> Transformed | Failu
 
 
 def _is_text(headers: Headers) -> bool:
-    """Return True if a script's headers name a type of content that is no JSON."""
+    """Return True if a script's headers name a content type that is not JSON."""
     for name, value in headers:
         if name.lower() == b"content-type":
             essence = value.partition(b";")[0].strip().lower()
@@ -153,7 +153,7 @@ def _is_text(headers: Headers) -> bool:
 
 
 def _text_of(body: bytes) -> bytes:
-    """Return the bytes of a string that is sent as it is. Halves of characters are replaced."""
+    """Return the bytes of a string that is sent as it is. Lone surrogates are replaced."""
     text = json.loads(body)
     if not isinstance(text, str):
         raise ValueError("not a string")  # noqa: TRY004 (as above)
@@ -161,7 +161,7 @@ def _text_of(body: bytes) -> bytes:
 
 
 def _beside(meta: bytes) -> tuple[str | None, Headers]:
-    """Return the event type and headers that a script set. Raises Refusal for values that may not be
+    """Return the event type and headers that a script set. Raises Refusal for values that must not be
     sent."""
     event_type, pairs = json.loads(meta)
     if event_type is not None:
@@ -190,7 +190,7 @@ def _string(text: bytes) -> str:
 
 
 def _clean(value: Any) -> str:
-    """Return a string that can be stored: JavaScript's may hold halves of characters, and NUL."""
+    """Return a string that can be stored: JavaScript strings can hold lone surrogates and NUL."""
     if not isinstance(value, str):
         raise ValueError("not a string")  # noqa: TRY004 (as above)
     return value.encode("utf-8", "replace").decode().replace("\0", "?")

@@ -26,30 +26,29 @@ from engine.transforms import seal, worker
 from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
 WALL_S = 0.250  # from the beginning of a run
-# A run that had less than its CPU by then waits for the machine, which is not the script's fault. It gets
-# this long in all: a worker that does not come to its turn at all must not hold its jobs for ever.
+# A run that had less than its CPU by then waited for the machine, which is not the script's fault. It
+# gets this long in all: a worker that gets no CPU at all must not hold its jobs for ever.
 STARVED_S = 5.0
 STARVED_LOOK_S = 0.05
-START_S = 10.0  # until a worker has to be there: 20 ms on an idle machine
-LOOK_S = 0.002  # between two looks for the code of a process that ended, and
-LOOKS = 500  # how many: a killed process is gone at once, unless the machine hangs
-SOURCES = 256  # that a worker is sent, and
-SOURCE_BYTES = 8 * 1024 * 1024  # their bytes, before it is told to forget them all
+START_S = 10.0  # until a worker must have started: it takes 20 ms on an idle machine
+LOOK_S = 0.002  # between two looks for the exit code of a process that ended
+LOOKS = 500  # the most such looks: a killed process is gone at once, unless the machine hangs
+SOURCES = 256  # the most that a worker is sent before it is told to forget all sources
+SOURCE_BYTES = 8 * 1024 * 1024  # the same, in bytes of sources
 READ_BYTES = 256 * 1024
-# With these the largest strings of a run go back to the system, and no garbage of theirs stays.
+# With these settings the largest strings of a run are returned to the system, and leave no garbage.
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1", "TZ": "UTC"}
 _FOLDER = Path(__file__).parent
 _TOOK_LONG = "the script took longer than 250 ms"
 _BROKE = "the script broke the process that it ran in"
 
 log = structlog.get_logger("angarium.transforms")
-_told: set[bytes] = set()  # ways to be less than confined that the log has said
+_told: set[bytes] = set()  # incomplete confinements that were logged already
 
 
 class Link:
-    """A worker. Owner: the pool, which is told of each job that was answered (`answered`, with what it
-    cost), that there is room again (`freed`), and of the process's end with the jobs that nothing is held
-    against (`ended`)."""
+    """A worker. Owner: the pool. The link calls `answered` with each job's result and cost, `freed` when
+    there is room again, and `ended` when the process has ended, with the jobs that must run again."""
 
     def __init__(
         self,
@@ -68,7 +67,7 @@ class Link:
         self._ended = ended
         self.flying: deque[Job] = deque()
         self.expected_s = 0.0  # CPU that the jobs in flight are expected to need
-        self.alone = False  # the job in flight is no quick script
+        self.alone = False  # the job in flight is of a script that is not quick
         self.said_hello = False
         self.cause = ""  # the reason that the process gave for not starting
         self.idle_since = trio.current_time()
@@ -256,13 +255,14 @@ class Link:
         self.lose(None if error is None else _BROKE)
 
     def lose(self, reason: str | None) -> None:
-        """End the process. Its present job fails for `reason`, or for the cause of the death."""
+        """End the process. Its present job fails with `reason`. Without a reason the job fails if it
+        used up its CPU or lost its second worker; otherwise it runs again."""
         if not self.closed:
             self._shut()
             self._conclude(reason, LOOKS)
 
     def _conclude(self, reason: str | None, looks: int) -> None:
-        # A socket closes some moments before the kernel has the code of what it belonged to.
+        # A socket closes some moments before the kernel has the exit code of its process.
         code = self.process.poll()
         if code is None and looks:
             self._timers.call_later(LOOK_S, partial(self._conclude, reason, looks - 1))
@@ -281,8 +281,8 @@ class Link:
             self._answered(guilty, failure(reason or _BROKE), Cost(WALL_S, WALL_S))
 
     def close(self) -> None:
-        """End the process without a call back. It is gone when this returns, since no process can catch
-        the signal."""
+        """End the process without a callback. The process is gone when this returns, since no process
+        can catch the signal."""
         if not self.closed:
             self._shut()
         self.process.wait()

@@ -1,7 +1,7 @@
 """The pool of worker processes that run scripts, so that a script harms only its own workspace.
 
-Nothing here waits: jobs are queued, workers are written to when they have room, and answers come
-through the reactor. Workers start when there is a job, and leave when there is none.
+Nothing here waits: jobs are queued, workers are written to when they have room, and answers come through
+the reactor. Workers start when there is a job, and end when there has been none for a while.
 """
 
 from collections import OrderedDict
@@ -24,11 +24,9 @@ from engine.transforms.waiting import JobQueue
 
 WINDOW_JOBS = 32  # jobs of one worker at a time, enough that it never waits for the engine
 WINDOW_S = 0.004  # CPU that these jobs are expected to need: a new job may wait behind them
-WINDOW_BYTES = 1024 * 1024  # of the jobs' bodies; a worker with more gets no further job
-PATIENCE_S = (
-    60.0  # how long a run can wait: its attempt has not begun, so the tenant loses no attempt
-)
-IDLE_S = 60.0  # after so long without a job, a worker leaves
+WINDOW_BYTES = 1024 * 1024  # of the bodies that a worker is sent at a time, and one more
+PATIENCE_S = 60.0  # how long a run can wait: its attempt has not begun, so no attempt is lost
+IDLE_S = 60.0  # after this long without a job, a worker is ended
 SWEEP_S = 1.0
 KNOWN = 4_096  # scripts that are remembered; a forgotten one must prove itself quick again
 # Sources in memory, which can take four times their UTF-8 size. A script that is only tried is stored
@@ -57,7 +55,7 @@ class TransformStatistics(Struct, frozen=True):
 
     workers: int
     started: int
-    lost: int  # workers that were ended, or ended themselves
+    lost: int  # workers that were killed or died, without those ended when idle
     waiting: int
     running: int
     runs: int
@@ -214,13 +212,13 @@ class TransformPool:
     def _finish(job: Job, result: Transformed | Failure) -> None:
         try:
             job.finish(result)
-        except Exception:  # one of the barriers: one answer
+        except Exception:  # a barrier: an error with one answer must not stop the others
             log.exception("transforms.result_failed")
 
     # --- workers
 
     def _kick(self, delay_s: float = 0.0) -> None:
-        """Dispatch soon: jobs that are submitted until then go together."""
+        """Dispatch soon: jobs that are submitted until then are sent together."""
         if not self._kicked:
             self._kicked = True
             self._timers.call_later(delay_s, self._dispatch)
@@ -242,7 +240,7 @@ class TransformPool:
         if link is None and not (waiting.quick or (for_any and waiting.slow)):
             return
         if link is not None and link.closed:
-            return  # it calls back when it has ended
+            return  # the link calls back when its process has ended
         if link is not None and link.alone:
             if link.flying:
                 return

@@ -1,4 +1,4 @@
-"""The seal of a worker: a Linux filter that denies all system calls but those scripts need.
+"""The seal of a worker: a Linux filter that denies all system calls except those that scripts need.
 
 A worker loads it by itself, at its start: `ctypes` adds 3 ms, and nothing needs it later.
 """
@@ -10,7 +10,7 @@ import sys
 
 # <linux/prctl.h>, <linux/seccomp.h>, <linux/audit.h>, <linux/bpf_common.h>
 _NO_NEW_PRIVS, _SECCOMP, _FILTER = 38, 22, 2
-_KILL, _DENY, _ALLOW = 0x80000000, 0x00050001, 0x7FFF0000  # the process; EPERM; as if nothing were
+_KILL, _DENY, _ALLOW = 0x80000000, 0x00050001, 0x7FFF0000  # kill the process; fail with EPERM; allow
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _THIRD = (
     0,
@@ -19,10 +19,11 @@ _NUMBER, _ARCHITECTURE, _THIRD = (
 )  # places in a call's record; all of these are little-endian
 _EXECUTABLE = 4  # PROT_EXEC
 
-# A list of what is allowed: what the kernel will know next year is not on it. Of each architecture its
-# number for audits, the calls that go by any arguments, and `mmap` and `mprotect`, which make no memory
-# executable. Descriptors that are open are read and written, memory is taken and given back, clocks are
-# read and set for this process alone. Nothing opens, connects, starts, traces or signals anything.
+# A list of what is allowed, so that system calls of future kernels are denied. For each architecture:
+# its number for audits, the calls that are allowed with any arguments, and `mmap` and `mprotect`, which
+# must not make memory executable. These calls read and write open descriptors, take and return memory,
+# read clocks, and set timers of this process. No call opens, connects, starts, traces or signals
+# anything.
 _X86_64 = (
     0xC000003E,
     {
@@ -47,15 +48,15 @@ _AARCH64 = (
 )  # fmt: skip
 ARCHITECTURES = {"x86_64": _X86_64, "aarch64": _AARCH64}
 
-# What a process can say of itself.
+# The measures that hold for a process, as flags.
 NO_NEW_PRIVILEGES, FILTERED = 1, 2
 
 
 def program(machine: str) -> bytes:
-    """Return the filter of a machine's architecture. Raises KeyError where it has none."""
+    """Return the filter of a machine's architecture. Raises KeyError for an unknown architecture."""
     architecture, plain, guarded = ARCHITECTURES[machine]
     calls, mapping = sorted(plain.values()), sorted(guarded.values())
-    # Behind the comparisons: deny, the look at a mapping's protection (two), allow.
+    # After the comparisons: deny, check a mapping's protection (two lines), allow, deny.
     lines = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, architecture),

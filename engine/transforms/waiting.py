@@ -14,13 +14,13 @@ from engine.transforms.job import Job
 
 TURN_S = 0.001  # of CPU a turn: some twenty plain scripts
 LEAST_S = 0.00005  # the least charge of a run: the engine works for it, too
-MOST_JOBS = 10_000  # of a workspace that wait: as many as attempts are in flight at all, by default
+MOST_JOBS = 10_000  # of a workspace that wait: as many as all attempts in flight, by default
 MOST_BYTES = 64 * 1024 * 1024  # of their bodies
-CUSTOMER_PART = 4  # one customer may have one part in so many of both: others' jobs find room
+CUSTOMER_PART = 4  # one customer may have a quarter of both, so that others' jobs find room
 # A run's CPU beyond this counts against the workspace's share: plain scripts never come near.
 FREE_S = 0.001
 SHARE = 0.25  # of a core, beside `FREE_S`: the machine has other work
-BURST_S = 0.5  # that may be owed before a workspace's slow scripts wait: ten of the worst
+BURST_S = 0.5  # beyond its share, that a workspace may use before its slow scripts wait: ten of the worst
 
 
 class WorkspaceQueue:
@@ -77,7 +77,7 @@ class WorkspaceJobs(Struct, eq=False):
     slow: WorkspaceQueue
     bytes: int = 0
     credit_s: float = 0.0  # left of its turn; below 0 it took more than its turn
-    owed_s: float = 0.0  # of its share, at
+    owed_s: float = 0.0  # CPU used beyond its share, as of `owed_at`
     owed_at: float = 0.0
 
     def debt_s(self, now: float) -> float:
@@ -109,9 +109,8 @@ class JobQueue:
 
     def __init__(self) -> None:
         self._tenants: dict[str, WorkspaceJobs] = {}
-        self._quick: deque[WorkspaceJobs] = (
-            deque()
-        )  # workspaces with a job in it, in the order of their turns
+        # Workspaces with a quick job, and those with a slow job, in the order of their turns.
+        self._quick: deque[WorkspaceJobs] = deque()
         self._slow: deque[WorkspaceJobs] = deque()
         self.count = 0
 

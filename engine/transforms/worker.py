@@ -1,7 +1,7 @@
 """The worker process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE NICE`.
 
-It answers jobs. It is a file of its own and imports next to nothing: it starts in some 15 ms, and a
-script cannot reach what the process does not have. The engine trusts no answer of it.
+The worker answers jobs. Its file imports next to nothing, so that it starts in some 15 ms, and a script
+cannot reach what the process does not have. The engine trusts none of its answers.
 """
 
 from __future__ import annotations
@@ -18,31 +18,29 @@ TYPE_CHECKING = False  # `typing` would double the time that a start takes
 if TYPE_CHECKING:
     from typing import Any
 
-CPU_S = 0.050  # of one run, as the engine of the scripts counts it, at its own points
-# Natives do not look at that clock. The kernel does: its signal ends the process, with or without the
-# server. Its ticks are of up to 10 ms, and a compilation may come on top.
+CPU_S = 0.050  # of one run, as the script engine counts it, at its own checkpoints
+# Native functions do not check that limit. The kernel does: its signal ends the process, with or without
+# the server. The kernel's ticks are up to 10 ms long, and a compilation may come on top.
 HARD_CPU_S = 0.100
 HEAP = 32 * 1024 * 1024  # of one script
-# Of JavaScript's calls. The process has 8 MiB, and natives between two checks take little.
+# Of JavaScript's calls. The process has 8 MiB, and native functions take little between two checks.
 STACK = 512 * 1024
 OUTPUT = 1024 * 1024  # bytes of a result
-CONTEXTS = 64  # kept; 0.5 MB each at rest
-ADDRESS_SPACE = (
-    384 * 1024 * 1024
-)  # of the process: contexts at rest, a run, its strings, the interpreter
-RESIDENT = 96 * 1024 * 1024  # past it all contexts go; garbage can be as large as a heap
-# Of addresses, as above. The rest up to the limit is for the next run.
+CONTEXTS = 64  # contexts that are kept; 0.5 MB each at rest
+ADDRESS_SPACE = 384 * 1024 * 1024  # for contexts at rest, a run, its strings, the interpreter
+RESIDENT = 96 * 1024 * 1024  # past it all contexts are dropped; garbage can be as large as a heap
+# The same for addresses. The rest, up to `ADDRESS_SPACE`, is for the next run.
 ADDRESSES = 192 * 1024 * 1024
 # Growth of the process by a run, past which its garbage is collected. A plain run leaves none.
 # Memory that was never touched is not resident, but its addresses are missing for the next script.
 LEFT = 4 * 1024 * 1024
-CORE_BYTES = 1  # no dump fits, and Linux pipes none to a collector; 0 would be for files alone
-# The number of no account, so that no database, which needs an account, runs under it as well.
-# (`nobody` is what PostgreSQL runs as where no account can be made.)
+CORE_BYTES = 1  # no core dump fits, and Linux pipes none to a collector; 0 would only stop files
+# A user id without an account. PostgreSQL needs an account, so no database runs under this id. (`nobody`
+# would not do: PostgreSQL runs as `nobody` where no account can be made.)
 ACCOUNT = 65533
 
-# The process has this thread alone. Its own clock is exact: the process's stands still between ticks
-# of the kernel (10 ms) as soon as a timer of CPU is set, and ours always is.
+# The process has this thread alone. The thread's clock is exact. The process's clock stands still
+# between ticks of the kernel (10 ms) while a CPU timer is set, and ours always is.
 cpu_time = time.thread_time
 
 FRAME = Struct("<I")
@@ -52,8 +50,8 @@ ANSWER = Struct("<IcId")  # number, kind, microseconds of CPU, seconds of CPU of
 SOURCE, RUN, CHECK, FORGET = b"S", b"R", b"C", b"X"
 READY, BODY, SKIP, FAILED, SOUND = b"H", b"B", b"N", b"F", b"K"
 UNABLE = b"U"  # instead of a greeting: why the process cannot start here
-NOT_STARTED = 9  # the exit code of a process that cannot start, beside those of `confine`
-REFUSED = b"E"  # failed as well, in plain words of this process
+NOT_STARTED = 9  # the exit code of a process that cannot start; `confine` returns others
+REFUSED = b"E"  # failed as well, with a message of this process in plain text
 READ_BYTES = 256 * 1024
 KEY = 16  # bytes that name a source
 
@@ -64,7 +62,7 @@ _WRAP = (
 TOO_LARGE = b'"the result is larger than 1 MiB"'
 TOO_LONG = "the script took more than 50 ms of CPU"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-NAMED = 500  # characters of a complaint
+NAMED = 500  # characters of an error message
 
 
 class BrokenScriptError(Exception):
@@ -98,7 +96,7 @@ class ScriptContext:
         if self._limited_s != CPU_S:
             self._limit(CPU_S)
         result: str = self._run(body, now_ms, seed)
-        # What is left in the queue of jobs belongs to this run, and to no later one.
+        # Pending jobs, such as promises, belong to this run and not to a later one.
         pending = self._context.execute_pending_job
         while pending():
             left = began + CPU_S - cpu_time()
@@ -110,7 +108,7 @@ class ScriptContext:
         return result, True
 
     def collect(self) -> None:
-        """Free the garbage that the script has left in circles."""
+        """Free the garbage that the script has left in reference cycles."""
         self._context.gc()
 
     def _limit(self, seconds: float) -> None:
@@ -119,9 +117,9 @@ class ScriptContext:
 
 
 def require_script(library: Any, source: str) -> None:
-    """Raise BrokenScriptError where a source is no script by itself.
+    """Raise BrokenScriptError where a source is not a script by itself.
 
-    What is one has its brackets in pairs, so that nothing of it ends the function that it is put into.
+    The brackets of a script come in pairs, so it cannot end the function that it is put into.
     """
     context = library.Context()
     context.set_memory_limit(HEAP)
@@ -135,7 +133,7 @@ def require_script(library: Any, source: str) -> None:
 
 
 def said(error: Exception) -> str:
-    """Return the script engine's complaint about a source, with the place."""
+    """Return the script engine's error about a source, with the line and column."""
     message, _, stack = str(error).partition("\n")
     if message == "InternalError: interrupted":
         message = TOO_LONG
@@ -155,9 +153,9 @@ class Worker:
         self._library = library
         self._prelude = prelude
         self._sources: dict[bytes, str] = {}
-        self._runners: dict[bytes, ScriptContext] = {}  # the latest one used is the last
+        self._runners: dict[bytes, ScriptContext] = {}  # the one used latest is the last
         self._memory = os.open("/proc/self/statm", os.O_RDONLY)
-        self._size = self._measure()[0]  # when the last job was done
+        self._size = self._measure()[0]  # in bytes of addresses, after the last job
 
     def serve(self, held: int) -> None:
         """Greet with the measures of `seal` that hold; read jobs and answer them. Ends when the server
@@ -168,7 +166,7 @@ class Worker:
             try:
                 chunk = os.read(self._descriptor, READ_BYTES)
             except OSError:
-                return  # the server went
+                return  # the server is gone
             if not chunk:
                 return
             buffer += chunk
@@ -199,7 +197,7 @@ class Worker:
             else:
                 kind, content, began = self._run(frame)
             took_s = cpu_time() - began
-            # Before the answer, so that the next job neither waits nor pays for it.
+            # Memory is freed before the answer, so that the next job neither waits nor pays for it.
             self._stay_small()
             self._write(number, kind, took_s, content)
 
@@ -214,7 +212,7 @@ class Worker:
         return (SOUND, b"") if result[:1] == "N" else _framed(result)
 
     def _run(self, frame: bytes) -> tuple[bytes, bytes, float]:
-        """Return the answer, and the process's time when the run began: compiled is once a version."""
+        """Return the answer, and the CPU time at which the run began. Compiling is not part of it."""
         _, now_ms, length = JOB.unpack_from(frame, 1)
         at = 1 + JOB.size
         key = frame[at : at + KEY]
@@ -228,7 +226,7 @@ class Worker:
         except BrokenScriptError as error:
             return *_refused(str(error)), began
         except (self._library.JSException, UnicodeError, MemoryError) as error:
-            # A run that was broken off may have left anything behind: no other finds this context.
+            # An interrupted run may have left anything behind: its context is not used again.
             self._runners.pop(key, None)
             return *_refused(said(error)), began
         if not good:
@@ -253,7 +251,7 @@ class Worker:
             left = left[os.write(self._descriptor, left) :]
 
     def _stay_small(self) -> None:
-        """Let go of what the last job has left: its garbage, then its context, in need all contexts."""
+        """Free what the last job has left: its garbage, then its context, at need all contexts."""
         size, resident = self._measure()
         if size - self._size > LEFT and self._runners:
             key = next(reversed(self._runners))
@@ -289,7 +287,7 @@ def _framed(result: str) -> tuple[bytes, bytes]:
 
 def confine() -> int:
     """Give up the rights that scripts do not need; return which measures of `seal` hold."""
-    # Loaded by its name before files can no longer be opened. No other module is found beside it.
+    # Loaded by its name, while files can be opened. No other module is loaded from its folder.
     sys.path.insert(0, os.path.dirname(__file__))
     seal: Any = __import__("seal")
     del sys.path[0]
@@ -319,7 +317,7 @@ def joined(prelude: str) -> str:
 
 
 def main() -> None:
-    """Serve as a worker by the command line. Without arguments exit with the result of `confine`.
+    """Serve as a worker, as the command line says. Without arguments exit with the result of `confine`.
 
     A process that cannot start says why on its socket, or else on its output: there is no other trace.
     """
@@ -327,7 +325,7 @@ def main() -> None:
         if len(sys.argv) == 1:
             os._exit(confine())
         worker, held = start()
-    except Exception as error:  # one of the barriers: the process
+    except Exception as error:  # a barrier: the process ends, with a reason
         text = f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:NAMED]
         if len(sys.argv) == 1:
             os.write(1, text)
@@ -339,7 +337,8 @@ def main() -> None:
 
 
 def start() -> tuple[Worker, int]:
-    """Return a worker by the command line, in this process, and the result of `confine`."""
+    """Return the worker that the command line describes, in this process, and the result of
+    `confine`."""
     descriptor, library, prelude = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     os.nice(int(sys.argv[4]))
     loader = importlib.machinery.ExtensionFileLoader("_quickjs", library)
