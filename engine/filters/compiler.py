@@ -42,17 +42,17 @@ from engine.filters.values import (
     size,
 )
 
-_EXACT = 2**53  # below it doubles and integers are the same numbers
+_EXACT = 2**53  # below it every integer is a double
 
 
 class FilterCompiler:
-    """The compiler of one source. It owns nothing but the text for messages."""
+    """The compiler of one source. It keeps only the source, for messages."""
 
     def __init__(self, source: str) -> None:
         self._source = source
 
     def compile(self, node: Node) -> Evaluate:
-        """Return the closure of a node whose value JSON has. Raises FilterError."""
+        """Return the closure of a node whose value is of a kind that JSON has. Raises FilterError."""
         if is_opaque(node):
             raise FilterError(
                 self._source,
@@ -85,7 +85,7 @@ class FilterCompiler:
             case ListOf(items=items):
                 constants = [each.value for each in items if isinstance(each, Literal)]
                 if len(constants) == len(items):
-                    return lambda facts: constants  # which nothing changes
+                    return lambda facts: constants  # no filter changes a list
                 parts = [self.compile(each) for each in items]
                 return lambda facts: [part(facts) for part in parts]
             case MapOf():
@@ -168,7 +168,8 @@ class FilterCompiler:
         return lambda facts: calculate(left(facts), right(facts), facts)
 
     def _equality(self, node: Binary) -> Evaluate:
-        """Return `==`, by Python's own where one side is a literal of a kind that allows it."""
+        """Return the closure of `==`: Python's own, where one side is a literal for which CEL's is the
+        same."""
         one, other = node.left, node.right
         if isinstance(one, Literal):
             one, other = other, one

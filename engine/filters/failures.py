@@ -16,7 +16,7 @@ from engine.ports import ContentionError, StoreAwayError, StoreError
 
 FLUSH_S = 5.0  # between two writes
 AT_ONCE = 1_000  # rules of one statement: some milliseconds
-MESSAGE = 500  # characters that are kept of one
+MESSAGE = 500  # characters that are kept of a message
 
 log = structlog.get_logger("angarium.filters")
 
@@ -73,7 +73,8 @@ class FilterFailures:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write the counted failures. After an error they are written with the next ones."""
+        """Write the counted failures. While the database is away they are kept for the next write;
+        failures that the database refuses are dropped."""
         if not self._counted:
             return
         self._open, self._counted = self._counted, {}

@@ -1,7 +1,8 @@
 """The CEL library without its command line.
 
 The package `cel` imports its own command line, and with it prompt_toolkit and Pygments: a tenth of the
-CPU time of all that a server imports. Nothing here uses it. An empty module takes its place meanwhile.
+CPU time of all that a server imports. Nothing here uses the command line, so an empty module takes its
+place during the import.
 """
 
 import sys
@@ -15,6 +16,6 @@ try:
     import cel
 finally:
     if sys.modules[_COMMAND_LINE] is _EMPTY:
-        del sys.modules[_COMMAND_LINE]  # a later import of it finds the real one
+        del sys.modules[_COMMAND_LINE]  # a later import finds the real module
 
 __all__ = ["cel"]

@@ -1,6 +1,6 @@
-"""The macros of the filter language, which go through a list. Each round is paid for before it is done.
+"""The macros of the filter language, which go through a list. Each round takes its steps beforehand.
 
-As in the library, and unlike in the language's text, the first element whose body fails ends the macro.
+As in the library, and unlike in CEL's specification, the first element whose body fails ends the macro.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Make = Callable[[Evaluate, int, Evaluate, Evaluate | None, int], Evaluate]
 
 
 def cost_of(macro: Macro) -> int:
-    """Return the steps of one round: the nodes of the body, except those that an inner macro pays for."""
+    """Return the steps of one round: the nodes of the body, except those that an inner macro counts."""
     bodies = (macro.body,) if macro.condition is None else (macro.condition, macro.body)
     return 1 + sum(_nodes(body) for body in bodies)
 

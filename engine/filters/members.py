@@ -1,4 +1,4 @@
-"""The members of an event that a filter names, and their values, for people who ask why it was false."""
+"""The members of an event that a filter names, and their values, to explain why the filter was false."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -11,8 +11,8 @@ from engine.filters.syntax import Field, Has, Index, Literal, Node, Select, chil
 
 MOST = 8  # members of one filter
 TEXT = 200  # characters of a value
-NODES = 40  # of a value: more have seldom room in its characters, and a thousand rules are shown at once
-Member = tuple[str | int, ...]  # from the event's field on
+NODES = 40  # of a value: more seldom fit into its characters; a thousand rules are shown at once
+Member = tuple[str | int, ...]  # the path, from the event's field on
 
 
 class MemberValue(Struct, frozen=True):
@@ -81,7 +81,7 @@ def _within(value: Any, part: str | int) -> bool:
 
 
 def _shortened(value: Any, left: list[int]) -> Any:
-    """Return so much of a value as can be seen; `left` counts the nodes that are still looked at."""
+    """Return as much of a value as is shown; `left` counts the nodes that may still be visited."""
     left[0] -= 1
     if isinstance(value, str):
         return value[:TEXT]

@@ -1,7 +1,8 @@
 """Subtrees that only the CEL library can evaluate; closures evaluate the operands below them.
 
-A subtree that is handed over holds no macro and no `&&`, `||` or `?:`, so that its work is bounded by its
-length. Its operands are texts and numbers of bounded length, and each evaluation has its price.
+A subtree that the library evaluates holds no macro and no `&&`, `||` or `?:`, so that its work is
+bounded by its length. Its operands are texts and numbers of bounded length, and each evaluation takes
+steps.
 """
 
 from collections.abc import Callable
@@ -85,7 +86,7 @@ class _Writer:
         raise AssertionError("no such opaque node")
 
     def root(self, node: Node) -> str:
-        """Return the topmost node, whose own value JSON has."""
+        """Return the topmost node as source. Its own value is of a kind that JSON has."""
         match node:
             case FunctionCall():
                 return self.call(node)
@@ -96,11 +97,11 @@ class _Writer:
         raise AssertionError("no such root")
 
     def binary(self, node: Binary) -> str:
-        """Return an operator with its operands."""
+        """Return an operator with its operands as source."""
         return f"({self.write(node.left)}) {node.operator} ({self.write(node.right)})"
 
     def call(self, node: FunctionCall) -> str:
-        """Return a call."""
+        """Return a call as source."""
         first, *others = node.arguments
         if node.function == "matches":
             pattern = others[0]
@@ -152,7 +153,7 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
             raise EvaluationError(_words(error)) from None
         except (
             BaseException
-        ) as error:  # a panic of the library is no Exception, and is no end of ours
+        ) as error:  # a panic of the library is no Exception, and must not end this process
             if type(error).__module__ != "pyo3_runtime":
                 raise
             raise EvaluationError("a fault of the evaluation") from None
@@ -161,7 +162,7 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
 
 
 def _characters(value: Any, facts: Facts) -> int:
-    """Return how many characters a value holds; its parts are paid for, since each is converted."""
+    """Return how many characters a value holds. Its parts take steps, since each is converted."""
     kind = type(value)
     if kind is str:
         return len(value)

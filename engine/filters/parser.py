@@ -1,7 +1,7 @@
 """The parser of the filter language: CEL source into a tree, by recursive descent along CEL's grammar.
 
-The parser also resolves names. A name is a field of the event, or the variable of a macro around it.
-Whatever has no bounded meaning is refused with its place.
+The parser also resolves names. A name is a field of the event, or the variable of a macro around it. An
+expression whose cost has no bound is refused, with the place.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ MACROS = {"all": (2,), "exists": (2,), "exists_one": (2,), "filter": (2,), "map"
 TYPES = frozenset(
     {"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"}
 )
-DEPTH = 32  # of the tree: what evaluating it needs of Python's stack is five times that
+DEPTH = 32  # of the tree: its evaluation takes five times as many of Python's frames
 MACRO_DEPTH = 2  # one can be inside another; a third level would multiply a list by itself twice
 MACROS_MOST = 8  # in all; each goes through a list
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
@@ -261,7 +261,7 @@ class _Parser:
             depth=self._depth(at, (target, *bodies)),
         )
 
-    # --- what everything is made of
+    # --- literals, names, lists and maps
 
     def _primary(self) -> Node:
         token = self._advance()

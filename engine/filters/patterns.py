@@ -1,7 +1,7 @@
 """Regular expressions of `matches`: RE2's language, with bounds on compiling and on matching.
 
-The library compiles an expression at each evaluation. Unicode classes are dear: `\\w` costs 250 us,
-`[0-9A-Za-z_]` nothing. RE2, which CEL names, means the latter, so the expression is rewritten to it.
+The library compiles an expression at each evaluation. Unicode classes are expensive: `\\w` costs 250 us,
+`[0-9A-Za-z_]` nothing. In RE2, which CEL prescribes, both mean the same, so the expression is rewritten.
 """
 
 import re
@@ -44,9 +44,9 @@ class _PatternReader:
         self._written: list[str] = []
 
     def read(self) -> str:
-        """Return it rewritten. Raises ValueError."""
-        weights = [0]  # of the groups that are open
-        last = 0  # of the element that a repetition would repeat
+        """Return the pattern, rewritten. Raises ValueError."""
+        weights = [0]  # the weights of the groups that are open
+        last = 0  # the weight of the element that a repetition would repeat
         folded = "(?i" in self._pattern or re.search(r"\(\?[msU]+i", self._pattern) is not None
         pattern = self._pattern
         while self._at < len(pattern):

@@ -1,4 +1,4 @@
-"""A compiled filter: an expression that was checked whole, and is true or false of an event."""
+"""A compiled filter: an expression that was checked whole, and is true or false for an event."""
 
 from functools import lru_cache
 from weakref import WeakValueDictionary
@@ -12,12 +12,12 @@ from engine.filters.scope import Facts
 from engine.filters.syntax import EvaluationError, Field, FilterError, Has, Node, children
 
 SOURCE_BYTES = 2048
-RECENT = 256  # filters that stay compiled although no route has them: 25 MB, at 100 KB each
+RECENT = 256  # filters that stay compiled although no route uses them: 25 MB, at 100 KB each
 
 
 class Filter:
-    """A compiled expression. `fields` are those of the event that it reads, `members` the places in the
-    event that it names."""
+    """A compiled expression. `fields`: the event's fields that it reads. `members`: the event's members
+    that it names."""
 
     __slots__ = ("__weakref__", "_evaluate", "fields", "members", "source")
 
@@ -34,7 +34,7 @@ class Filter:
         self._evaluate = evaluate
 
     def matches(self, facts: Facts) -> bool:
-        """Return True if the filter is true of an event. Raises EvaluationError where it is neither
+        """Return True if the filter is true for an event. Raises EvaluationError where it is neither
         true nor false."""
         facts.begin()
         value = self._evaluate(facts)
@@ -45,7 +45,7 @@ class Filter:
         raise EvaluationError("the filter's result is not a boolean")
 
 
-_alive: WeakValueDictionary[str, Filter] = WeakValueDictionary()  # one of a source for all routes
+_alive: WeakValueDictionary[str, Filter] = WeakValueDictionary()  # by source, for all routes
 
 
 @lru_cache(RECENT)

@@ -11,9 +11,10 @@ from engine.filters.syntax import EvaluationError
 from engine.model.instants import iso
 from engine.model.json_members import without_surrogates
 
-# A step is a node of a macro's body, a part of a list that is looked at, or 64 characters: 0.1 to 0.3 us.
-# So an evaluation ends within some 3 ms whatever an expression and a payload are made of, and all of an
-# event's together within 10; an evaluation without steps left fails. Plain comparisons take no steps.
+# A step is a node of a macro's body, a part of a list that is looked at, or 64 characters: 0.1 to 0.3
+# us. An evaluation thus ends within some 3 ms, whatever the expression and the payload, and all
+# evaluations of an event together within 10 ms. An evaluation without steps left fails. Plain
+# comparisons take no steps.
 STEPS = 10_000
 EVENT_STEPS = 30_000
 SLICE_STEPS = 2_000  # between two pauses: some half a millisecond
@@ -37,7 +38,7 @@ class Facts:
         self.variables: list[Any] = [None, None]
 
     def begin(self) -> None:
-        """Let another evaluation take steps."""
+        """Begin another evaluation, which can take `STEPS` of the steps left."""
         self._floor = max(0, self.steps - STEPS)
         self._look = max(self._floor, self._slice_ends)
 
@@ -60,8 +61,8 @@ class Facts:
 def facts_of(
     event: Event, wanted: Collection[str], pause: Callable[[], None] | None = None
 ) -> Facts:
-    """Return the facts of an event for filters that read the `wanted` fields; absent members are
-    absent.
+    """Return the facts of an event for filters that read the `wanted` fields. A field that the event
+    lacks is left out.
 
     Numbers are as in CEL: 64-bit integers, and doubles for longer numbers and for fractions, up to
     infinity. The last member of a repeated name counts. A lone surrogate is U+FFFD.

@@ -16,7 +16,7 @@ class FilterError(ValueError):
 
 
 class EvaluationError(Exception):
-    """A filter is neither true nor false of an event. The message holds no value of the event."""
+    """A filter is neither true nor false for an event. The message holds no value of the event."""
 
 
 NO_OVERLOAD = "these operands do not go together"

@@ -1,8 +1,8 @@
 """Equality, order and arithmetic of CEL over the values that JSON has.
 
-Python's own differ: Python holds 1 for true, compares integers with doubles exactly where CEL converts
-the integer, and rounds a quotient down. Nothing here takes more than linear time, and whatever is
-longer than a step is paid for.
+Python's own operators differ: Python holds 1 for true, compares integers with doubles exactly where CEL
+converts the integer, and rounds a quotient down. Nothing here takes more than linear time, and work
+longer than a step takes steps.
 """
 
 import math
@@ -56,7 +56,7 @@ ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": le,
     ">": gt,
     ">=": ge,
-}  # of `ordered`
+}  # on operands that `ordered` returned
 
 
 def contained(value: Any, among: Any, facts: Facts) -> bool:
@@ -121,7 +121,7 @@ def remainder(left: Any, right: Any, facts: Facts) -> Any:
         raise EvaluationError(NO_OVERLOAD)
     if right == 0:
         raise EvaluationError("modulo by zero")
-    if right == -1 and left == INT_MIN:  # as the quotient
+    if right == -1 and left == INT_MIN:  # as for the quotient
         raise EvaluationError("more than a 64-bit integer holds")
     rest = abs(left) % abs(right)
     return _int(left, right, -rest if left < 0 else rest)
@@ -153,8 +153,8 @@ def size(value: Any) -> int:
 
 
 def searched(text: str, part: str, facts: Facts) -> None:
-    """Pay for the search of `part` in `text`: a short text is compared at each place, a long one read
-    once."""
+    """Take the steps of a search of `part` in `text`: a short text is compared at each place, a long one
+    read once."""
     length = len(text)
     if length < 30_000:
         length *= min(len(part), 100) // 16 + 1

@@ -1,5 +1,4 @@
-"""The reads of jobs in the mode MISSING: events that a destination should have, by its rules, and has
-not.
+"""The reads of jobs in the mode MISSING: events that match a destination's rules but have no delivery.
 
 The cursor moves along the events. Each event that is found becomes an original with the event's id, so
 that lanes are parked and chunks are written as for any other replay.

@@ -11,7 +11,7 @@ from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import Meter
 from engine.replay.ports import Chunk, OrderStep
 
-ASK_AGAIN_S = 5.0  # until the store is asked whether a job has ended, if nothing suggests that it has
+ASK_AGAIN_S = 5.0  # until the store is asked whether a job has ended, without a sign of it
 LOOKED_AT = 256  # legs that one turn examines to find one with room; there can be thousands
 _UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 

@@ -20,7 +20,7 @@ COMPILED_BYTES = 8 << 20  # of the texts of schemas that stay compiled
 
 
 class SchemaCheck:
-    """`engine.model.read_models.PayloadCheck` of one active version."""
+    """The `engine.model.read_models.PayloadCheck` of one active version."""
 
     __slots__ = ("_compiled", "_compiler", "schema")
 
@@ -46,8 +46,8 @@ class SchemaCheck:
         return self._compiled is not None
 
     def use(self, compiled: CompiledSchema) -> bool:
-        """Take a compiled schema. Returns False where another event, which came while this one paused,
-        has brought one."""
+        """Keep a compiled schema. Returns False if the check of another event has set one during a
+        pause."""
         if self._compiled is not None:
             return False
         self._compiled = compiled
@@ -76,9 +76,10 @@ class SchemaCompiler:
             bound_compiling(document, pause)
             compiled = CompiledSchema(document, schema.weight, pause)
         except Refusal as refusal:
-            # It was compiled when it was made, so another version of the library refuses it, or a newer
-            # bound. Compiling is one call, which would hold the loop for every tenant, each time that it
-            # is compiled anew. To refuse the events would lose those that nobody sends again.
+            # The schema was compiled when it was made, so another version of the library refuses it, or
+            # a newer bound. Compiling is one call, which would hold the loop for every tenant, each time
+            # that the schema is compiled again. Refusing the events would lose those that nobody sends
+            # again.
             log.exception(
                 "schema.unusable",
                 schema=schema.id,

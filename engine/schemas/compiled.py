@@ -1,7 +1,6 @@
 """A compiled schema: it checks payloads, within a bound on the work of one event.
 
-A library validates. This module decides which payloads the library gets, and how its complaints are
-worded.
+A library validates. This module decides which payloads the library gets, and how its errors are worded.
 """
 
 import json
@@ -32,28 +31,30 @@ from engine.schemas.places import DIALECT, objects_of, read_places
 from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024
-# The work of one event, in units of the weight: 12 ms at the worst that was tried, and as much again
-# or twice to say where it does not conform.
+# The work of one event, in units of the weight: 12 ms in the worst case that was tried, and once or
+# twice as much again to say where the event does not conform.
 MAX_WORK = 200_000
-# The validator lists every error or the first: all of a large event take seconds, and of alternatives
-# the first as well: it has an error for everything in each alternative, once for each level.
+# The validator lists every error or the first. All errors of a large event take seconds. So does the
+# first one where there are alternatives: it holds an error for everything in each alternative, once for
+# each level.
 ALL_ERRORS_WORK = 5_000
 ALTERNATIVES_WORK = 8_000  # times the depth
-ERRORS_A_NUMBER = 20  # to tell the errors compares a long number so often, and shows it
-EACH = 0  # name of an object: `propertyNames` may complain of any
+ERRORS_A_NUMBER = 20  # how often a long number is compared, and shown, when errors are listed
+EACH = 0  # name of an object: `propertyNames` can have an error for any
 BYTES_A_UNIT = 32  # of text, beside the values
-# A payload from here on is decoded, judged and complained of in steps: each takes milliseconds at worst.
+# From this size on a payload is decoded, checked and reported on in steps of milliseconds at worst.
 STEPS_BYTES = 16 * 1024
 STEPS_WORK = 20_000  # so is a payload whose text takes a tenth of the most work
 MESSAGE_LENGTH = 240
 PATH_LENGTH = 512
 LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile
-_OF_SCHEMAS = Prices(each=40, unique=4, divides=False)  # of the meta-schema, with its complaint
+_OF_SCHEMAS = Prices(each=40, unique=4, divides=False)  # of the meta-schema, with its error
 _REGEX_BYTES = 1 << 20  # of one compiled pattern, and of the cache of its matching
-# More digits than programs write of a float. It begins with what is rare, which makes it quick.
+# More digits than programs write for a float. The pattern begins with the rare dot, which makes it
+# quick.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
-# The decoder takes 13 us for a float near the ends of its range, a thousandth of that for any other: from
-# here on a payload is searched for them, and decoded by another.
+# The decoder takes 13 us for a float near the ends of its range, a thousandth of that for any other:
+# from this size on a payload is searched for such floats, and if it has any, decoded by another decoder.
 _EXPONENTS_BYTES = 4 * 1024
 _LARGE_EXPONENT = re.compile(rb"[eE][+-]?0*[23]\d\d")
 _LONG_INTEGER = 4_000  # digits; beyond, the interpreter refuses to make an int of them
@@ -83,7 +84,7 @@ def judged(schema: Any, pause: Callable[[], None] = no_pause) -> tuple["Compiled
 
 
 def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
-    """Raise Refusal 400 for a schema that takes long to compile, or to hold to the meta-schema.
+    """Raise Refusal 400 for a schema that takes long to compile, or to check against the meta-schema.
 
     `pause` is called between the steps.
     """
@@ -100,7 +101,7 @@ def bound_compiling(schema: Any, pause: Callable[[], None] = no_pause) -> None:
                 "its patterns take too long to compile together: have fewer, or let them begin with ^",
             )
     pause()
-    # The meta-schema has `uniqueItems`: a `required` of 2,700 long numbers took it 2 s.
+    # The meta-schema has `uniqueItems`: a `required` of 2,700 long numbers took 2 s.
     if price(named_in(schema, steps), _OF_SCHEMAS, MAX_WORK) > MAX_WORK:
         raise invalid("schema", "has too many long numbers")
     pause()
@@ -199,7 +200,7 @@ class CompiledSchema:
             errors = self._errors(value, payload, long_numbers)
         except (
             ValueError
-        ):  # a number too long to be told of, which the validator judges but cannot give
+        ):  # a number too long to be shown, which the validator checks but cannot return
             errors = []
         details = tuple(_detail(name, each) for each in errors[:MAX_DETAILS])
         if not details:
@@ -209,7 +210,7 @@ class CompiledSchema:
     def _errors(
         self, value: Any, payload: bytes, long_numbers: float
     ) -> list[jsonschema_rs.ValidationError]:
-        """Return as many errors as can be told in some milliseconds."""
+        """Return as many errors as can be listed in some milliseconds."""
         work = self._work(payload)
         names = work // self.weight if self._names == EACH else self._names
         work = work * names + int(long_numbers) * ERRORS_A_NUMBER
@@ -227,8 +228,8 @@ class CompiledSchema:
 
 
 def _names_complained_of(schema: Any, steps: Steps) -> int:
-    """Return how many names of one object may each be complained of, every time with the whole object:
-    the longest `required`, or `EACH` that is there."""
+    """Return how many names of one object can each cause an error that shows the whole object: the
+    length of the longest `required`, or `EACH` for all names that the object has."""
     most = 1
     for value in objects_of(schema, steps):
         if "propertyNames" in value:
@@ -250,7 +251,7 @@ def _validator(schema: Any) -> jsonschema_rs.Draft202012Validator:
     try:
         return jsonschema_rs.Draft202012Validator(
             schema,
-            # Given any, every check of a payload is slower.
+            # With any custom format, every check of a payload is slower.
             formats=_FORMATS if '"regex"' in json.dumps(schema) else None,
             validate_formats=True,
             retriever=_refuse_retrieval,
@@ -271,14 +272,14 @@ def decode(payload: bytes) -> Any:
 
 
 def _read(payload: bytes) -> tuple[Any, bool]:
-    """Return the same, and whether its fractions were kept with every digit."""
+    """Return what `decode` returns, and whether fractions were kept with every digit."""
     if len(payload) >= _EXPONENTS_BYTES and _LARGE_EXPONENT.search(payload) is not None:
         return _exact(payload), True
     try:
         value = _decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _exact(payload), True
-    # b"." is asked first since it is nearly free
+    # b"." is searched first, since that is nearly free
     if b"." in payload and _LONG_NUMBER.search(payload) is not None:
         return _exact(payload), True
     return value, False

@@ -19,7 +19,8 @@ from engine.schemas.places import objects_of, values_of
 BASE = 15
 COMPARED = 10  # with one bound or one number of an `enum` or a `const`
 DIVIDED = 300  # by a `multipleOf` that is no integer: done in fractions of whole numbers
-# What the digits of one long number add, as parts of its price: their number, and its square.
+# What the digits of one long number add to its price: their number and its square, each divided by one
+# of these.
 DIGITS, SQUARE = 64, 20_000
 # Of two long numbers that `uniqueItems` compares, and what the digits of one of them add.
 PAIR, PAIR_DIGITS, PAIR_SQUARE = 4.0, 10, 400
@@ -30,7 +31,7 @@ SHORT_DIGITS = 17  # of a fraction that a float holds
 SHORT_EXPONENT = 18  # of ten, on either side: a float beyond is divided as a long number is
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 _NAMED = ("required", "type", "dependentRequired")
-_MOST = 2**63  # and above: the validator keeps an unsigned number of 64 bits as a text, too
+_MOST = 2**63  # from here on the validator keeps a text, even for an unsigned number of 64 bits
 # Every digit becomes a zero, so that a run of digits is found as fast as memory is read.
 _RUNS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
 _RUN = b"0" * 19  # digits of the least long integer
@@ -59,14 +60,14 @@ def prices(schema: Any, weight: int, steps: Steps | None = None) -> Prices:
         unique += each.get("uniqueItems") is True
         refers += "$ref" in each or "$dynamicRef" in each
     units = BASE + COMPARED * compared + DIVIDED * divided
-    # What is referred to applies as often as the weight says, at most; all else applies once to a
-    # value, or twice where the validator asks again what was evaluated.
+    # A subschema that is referred to applies at most as often as the weight says. Any other applies once
+    # to a value, or twice where the validator examines again what was evaluated.
     times = weight if refers else min(weight, 2)
     return Prices(units * times, unique * times, bool(divided))
 
 
 def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
-    """Return the values at places where the meta-schema wants distinct names."""
+    """Return the values at places where the meta-schema requires distinct names."""
     found: list[Any] = []
     for each in objects_of(schema, steps):
         found += (each[keyword] for keyword in _NAMED if keyword in each)
@@ -74,7 +75,7 @@ def named_in(schema: Any, steps: Steps | None = None) -> list[Any]:
 
 
 def long_divisors(schema: Any, steps: Steps | None = None) -> int:
-    """Return how many `multipleOf` of a schema are divided by in long fractions."""
+    """Return how many `multipleOf` of a schema need a division of long fractions."""
     divisors = (each.get("multipleOf") for each in objects_of(schema, steps))
     return sum(1 for each in divisors if isinstance(each, float) and next(_long(each, True), None))
 

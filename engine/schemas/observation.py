@@ -54,7 +54,7 @@ class Observation:
         self.values: dict[str, int] | None = {}  # None when they are too many
         self.members: dict[str, Observation] = {}
         self.rest: Observation | None = None  # of a map: the observation of all its values
-        self.frozen = False  # True if members were passed over: it takes no further members
+        self.frozen = False  # True if members were passed over: no further members are observed
         self.items: Observation | None = None
         self.lost = False  # True if items were passed over
 

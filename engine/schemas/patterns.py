@@ -1,9 +1,9 @@
 """The size of a schema's regular expressions, and the price of matching them. Nothing here compiles
 one.
 
-Compiling costs time and memory by the size with all repetitions written out, and `.{1,9999}` is nine
-characters long. A unit of the size is a microsecond at most. Matching can follow several places of a
-pattern at once where the text is made for it; each character then takes 10 ns for each place.
+Compiling costs time and memory by the size with all repetitions written out: `.{1,9999}` is only nine
+characters long. A unit of the size is a microsecond at most. A text can be made so that the matcher
+follows several places of a pattern at once; each character then takes 10 ns for each place.
 """
 
 import re
@@ -17,16 +17,16 @@ from engine.schemas.places import objects_of
 
 PATTERN_SIZE = 5_000  # of one pattern: some milliseconds to compile
 PATTERNS_SIZE = 20_000  # of a schema's patterns together: one call that holds the loop for 20 ms
-# Whatever the size, the library prepares each pattern that is more than plain text: it makes an automaton
-# and, to search for them, all texts with which a match can begin. Measured.
+# Whatever the size, the library prepares each pattern that is more than plain text: it makes an
+# automaton, and a list of all texts with which a match can begin, to search for these. Measured.
 PREPARED = 30
 TEXT = 6  # plain text, which needs no automaton
 BEGINNINGS = 250  # for a match that can begin anywhere
 UNICODE_CLASS = (
     200  # of \p{L} and the like: the tables of all scripts are read, beside `UNICODE_SIZE`
 )
-# The validator writes each `\d`, `\w`, `\s` and `\c` out, and reads the whole pattern anew each time: for
-# 2,500 of them it took 3 s. So many characters that are read anew take as long as a state; measured.
+# The validator writes each `\d`, `\w`, `\s` and `\c` out, and reads the whole pattern anew each time:
+# 2,500 of them took 3 s. To read this many characters anew takes as long as a state; measured.
 READ_ANEW = 16
 UNICODE_SIZE = 100  # of a class that spans scripts, such as \p{L} or a negated one
 REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
@@ -50,7 +50,7 @@ def pattern_size(pattern: str) -> int:
     size."""
     groups = [0]  # sizes of the groups that are open, the innermost last
     atom, at = 0, 0
-    closes = True  # whether a class may be closed; if one is not, no class behind it is
+    closes = True  # False once a class was not closed: then no later class is closed
     while at < len(pattern):
         sign = pattern[at]
         if repeat := REPEAT.match(pattern, at):
@@ -117,8 +117,8 @@ class TextPrices(Struct, frozen=True):
 def alive(pattern: str) -> int:
     """Return the most places of a pattern at which a matcher can be at once.
 
-    It is at several places only behind the first element of variable length. Without a `^` this is the
-    beginning. A malformed pattern gives any number.
+    The matcher is at several places only after the first element of variable length; without a `^`, from
+    the beginning on. A malformed pattern gives any number.
     """
     anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
     if not anchored or _FLAGS.search(pattern) is not None:
@@ -231,7 +231,7 @@ def text_prices(schema: Any, weight: int, steps: Steps | None = None) -> TextPri
 def text_price(payload: bytes, value: Any, asked: TextPrices, most: int) -> int:
     """Return the price of a payload's text under the patterns, in units of the weight.
 
-    The texts are looked for only where the whole payload's length costs more than `most`.
+    Single texts are examined only where the whole payload's length costs more than `most`.
     """
     price = len(payload) * asked.rate // A_UNIT
     names = asked.names

@@ -173,5 +173,6 @@ def values_of(document: Any, steps: Steps | None = None) -> Iterator[Any]:
 
 
 def objects_of(document: Any, steps: Steps | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the objects among them: of a schema its subschemas, and others such as an `enum` has."""
+    """Yield the objects in a document: the subschemas of a schema, and others such as those in an
+    `enum`."""
     return (value for value in values_of(document, steps) if isinstance(value, dict))

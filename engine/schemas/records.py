@@ -12,7 +12,7 @@ from engine.model.read_models import ActiveSchema
 class SchemaStatus(Enum):
     """The status of a version. It is computed: the type's row names the ACTIVE version."""
 
-    DRAFT = "DRAFT"  # never held events to anything
+    DRAFT = "DRAFT"  # was never active
     ACTIVE = "ACTIVE"
     DEPRECATED = "DEPRECATED"  # was active
 

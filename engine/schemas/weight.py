@@ -19,8 +19,8 @@ from engine.schemas.places import Subschema, values_of
 MAX_EXPANSIONS = 1_000  # of references, each counted as often as it is reached
 MAX_WEIGHT = 2_000  # of any one value: with it a payload may still have some 250 values
 ALTERNATIVE = 2  # of one alternative or `contains`, beside its own schema: measured
-_PLAIN = (1e-20, 1e20)  # of a `multipleOf`: measured
-MAX_STEPS = 20_000  # of this very reckoning: some tenths of a second at worst
+_PLAIN = (1e-20, 1e20)  # the range of a `multipleOf` that is cheap: measured
+MAX_STEPS = 20_000  # of this computation: some tenths of a second at worst
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
 _ASIDE = ("$defs", "definitions", "contentSchema")  # apply only where something refers to them
 
@@ -28,8 +28,8 @@ Counts = dict[Subschema, int]
 
 
 class _Fan:
-    """The subschemas that members of an object (or items of an array) are held to, with their counts:
-    for members that are named, and for all others."""
+    """The subschemas that members of an object (or items of an array) are checked against, with their
+    counts: for members that are named, and for all others."""
 
     __slots__ = ("named", "other")
 
@@ -244,7 +244,7 @@ class _Scale:
 
 
 def _on_the_value(place: Subschema) -> list[Subschema]:
-    """Return the subschemas that the same value is held to."""
+    """Return the subschemas that the same value is checked against."""
     inner = [part for keyword in _SAME for part in place.parts.get(keyword, {}).values()]
     return inner + place.refers
 

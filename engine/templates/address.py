@@ -35,17 +35,17 @@ class Address:
     """The address of a template, for complete configurations.
 
     Either `field` is the whole URL, or the expression `base` gives its beginning and `path` follows,
-    whose parameters are percent-encoded. Without `hosts` any host will do.
+    whose parameters are percent-encoded. Without `hosts` any host is allowed.
     """
 
-    field: str  # whose value is judged: the whole URL, or what `base` may be replaced by
+    field: str  # the field that errors name: it has the whole URL, or can replace `base`
     base: Structure | None
     path: str
     headers: Structure
     secrets: frozenset[str]
-    hosts: tuple[str, ...] | None  # names, *.name for all below one; by https, at its own port
+    hosts: tuple[str, ...] | None  # names, *.name for all subdomains; only by https, at port 443
     pattern: re.Pattern[str] | None  # of path and query
-    added: frozenset[str]  # the operator's: name or name:port, by http as well
+    added: frozenset[str]  # hosts that the operator adds: name or name:port, by http as well
 
     def target(self, config: Mapping[str, Any]) -> Destined:
         """Return where a complete configuration leads."""
@@ -148,6 +148,6 @@ def _filled(path: str, config: Mapping[str, Any], masked: frozenset[str]) -> str
         name = parameter[1]
         if name in masked:
             return MASK
-        return quote(str(config[name] or ""), safe=":@")  # what may stand in a step as it is
+        return quote(str(config[name] or ""), safe=":@")  # a path's step can hold these as they are
 
     return _PARAMETER.sub(value, path)

@@ -1,4 +1,4 @@
-"""The meaning of an answer by its service's rules: a 200 can say no, a 403 can mean later."""
+"""The meaning of an answer by its service's rules: a 200 can report a failure, a 403 a rate limit."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
 MESSAGE_LENGTH = 200  # of a service's message; the attempt's record has all of it
-# Only failures that the status line tells are judged here; the wire explains the others.
+# Only outcomes that the status line decided are judged here; the wire explains the others.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)
@@ -52,7 +52,7 @@ class Wait(BaseModel):
 
 class AnswerRule(Sign):
     """A sign that a failure is of a category. `wait` are the places that say how long to wait, instead
-    of the template's. `wait_s` holds where the answer says nothing."""
+    of the template's. `wait_s` applies where the answer says nothing."""
 
     category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
     wait: list[Wait] | None = None
@@ -79,7 +79,7 @@ class AnswerRules(BaseModel):
             return outcome
         answer = _Answer(outcome)
         if outcome.success:
-            # A body that was cut off before the sign came says nothing against its status.
+            # A body that was cut off before the sign does not contradict its status.
             if self.ok is None or answer.shows(self.ok) is not False:
                 return outcome
             outcome.success = False
@@ -135,7 +135,7 @@ class _Answer:
             found = path(self.document, sign.json_, _UNKNOWN)
             if found is _UNKNOWN and self._outcome.truncated and not self._whole:
                 return None
-            # 1 is no true, although Python says so
+            # 1 is not true, although Python says that they are equal
             same = any(type(each) is type(found) and each == found for each in sign.among)
             if found is _UNKNOWN or (sign.among and not same):
                 return False
@@ -144,7 +144,7 @@ class _Answer:
         return True
 
     def waits(self, sources: list[Wait]) -> Iterator[float]:
-        """Yield the seconds that the answer asks for, of each source that says."""
+        """Yield the seconds that the answer asks for, once for each source that has a value."""
         for source in sources:
             seconds: float | None = None
             if source.header is not None:
@@ -185,8 +185,8 @@ def _seconds(value: object) -> float | None:
 
 
 def _read(text: str) -> tuple[Any, bool]:
-    """Return a body as JSON, and whether it is whole. Of a body that breaks off, return the members
-    that came."""
+    """Return a body as JSON, and whether it is whole. Of a body that was cut off, return the members
+    that are complete."""
     try:
         return json.loads(text), True
     except (ValueError, RecursionError):
@@ -206,7 +206,7 @@ def _members(text: str) -> dict[str, Any]:
             if not isinstance(name, str) or text[at : at + 1] != ":":
                 break
             value, end = decoder.raw_decode(text, _spaced(text, at + 1))
-            if end == len(text):  # a number, perhaps, of which there was more
+            if end == len(text):  # perhaps a number that was cut off
                 break
             found[name] = value
             at = _spaced(text, end)

@@ -29,8 +29,8 @@ class Catalog:
 
 
 def catalog_of(settings: Settings) -> Catalog:
-    """Return the catalog that the settings describe: ours, and the operator's own, of which one with the
-    id of one of ours takes its place. Raises TemplateFileError."""
+    """Return the catalog that the settings describe: our templates, and the operator's own, which
+    replace ours of the same id. Raises TemplateFileError."""
     return read_catalog(settings.templates_dir, settings.template_hosts)
 
 

@@ -115,7 +115,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One template. Its file is all that there is of it."""
+    """One template. It consists of its file alone."""
 
     id: str
     name: str
@@ -153,5 +153,5 @@ class Definition:
         return self.configuration.complete(config)
 
     def target(self, config: Mapping[str, Any]) -> Destined:
-        """Return where requests of a configuration go. It was checked before."""
+        """Return where requests of a configuration go, which `check` has accepted."""
         return self.address.target(self.configuration.complete(config))

@@ -53,7 +53,8 @@ def path(value: Any, steps: str, instead: Any = None) -> Any:
 
 
 def first_text(value: Any, *names: str) -> str | None:
-    """Return the first member of these that is a text or a number, None without one."""
+    """Return the value if it is a text, else its first named member that is a text or a number, else
+    None."""
     if isinstance(value, str) and value.strip():
         return value
     for name in names:
@@ -195,8 +196,8 @@ MEASURES: dict[str, Callable[[str], int]] = {
 def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> str:
     """Return a text escaped, or as much of its beginning as leaves room for an ellipsis.
 
-    `escape` goes by single characters and never shortens. The cost is that of the result, however long
-    the text is.
+    `escape` replaces single characters and never shortens a text. The cost is that of the result,
+    however long the text is.
     """
     measure = MEASURES[unit]
     if len(text) <= limit:

@@ -28,8 +28,8 @@ class Omitted:
 
 OMIT: Final = Omitted()
 VARIABLES = frozenset({"event", "body", "config", "omit"})
-# What is not here is not in the language: above all For, Call, Macro, Import, Mul and Pow, which
-# could make much of little.
+# Nodes that are not listed are not in the language: above all For, Call, Macro, Import, Mul and Pow,
+# with which a short leaf could make a large result.
 _ALLOWED = (
     nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.Name, nodes.Const, nodes.List,
     nodes.Tuple, nodes.Dict, nodes.Pair, nodes.Keyword, nodes.Getattr, nodes.Getitem, nodes.Filter,
@@ -127,7 +127,7 @@ def parsed(leaf: str, names: frozenset[str] = VARIABLES) -> nodes.Template:
 
 
 def is_written(leaf: str) -> bool:
-    """Return True if a text has anything of the language in it."""
+    """Return True if a text has an expression or a condition in it."""
     return "{{" in leaf or "{%" in leaf
 
 

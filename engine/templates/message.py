@@ -19,8 +19,8 @@ from engine.templates.values import ValueFault, as_text, decoded, encoded
 
 log = structlog.get_logger("angarium.templates")
 LARGEST_BODY = 1024 * 1024  # that any template makes: four events
-# A body is read on the loop, and other attempts wait meanwhile: 25 ms at this bound,
-# of numbers or brackets alone. An event is smaller; the result of a script may not be.
+# A body is read on the loop, and other attempts wait meanwhile: 25 ms at this bound, for a body of
+# numbers or brackets alone. An event is smaller; the result of a script may not be.
 LARGEST_READ = 384 * 1024
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _HEADER = re.compile(r"[\x20-\x7e]{1,1024}")
@@ -37,7 +37,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Renders bodies. `same`: they go as they came, byte for byte."""
+    """The message of a template. With the format `same`, a body is sent unchanged, byte for byte."""
 
     format: Format
     body: Structure | None
@@ -55,9 +55,7 @@ class Message:
             return _failure(str(fault))
         except TemplateError as error:
             return _failure(f"the template cannot render this event: {error.message}")
-        except (
-            Exception
-        ):  # a template that was tried by its example alone; the event is not to blame
+        except Exception:  # a fault of the template, which was tried with its example alone
             log.exception("template.render_failed", event=event_id)
             return _failure("the template cannot render this event")
 
@@ -93,7 +91,7 @@ class Message:
     def _headers(self, variables: dict[str, Any]) -> Headers:
         found = []
         kind = self.content_type or _TYPES[self.format]
-        if kind != _TYPES["json"]:  # which requests have anyhow
+        if kind != _TYPES["json"]:  # requests have that type anyhow
             found.append(("content-type", kind))
         for name, value in self.headers.value(variables).items():
             text = as_text(value)
@@ -132,7 +130,8 @@ def _text(value: object) -> str | None:
 
 
 def _instant(value: object) -> str | None:
-    """Return an instant that services can read, which a script may have made something else of."""
+    """Return an instant that services can read, else None: a script may have put something else
+    there."""
     if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
         return None
     try:

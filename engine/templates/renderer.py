@@ -25,8 +25,8 @@ class Renderer:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        # By the identity of a destination's template, which is held so that it stays one: the bytes of a
-        # configuration would be hashed anew after each reload.
+        # By the identity of a destination's template. The template is held, so that no other object gets
+        # its identity. By the bytes of a configuration, they would be hashed anew after each reload.
         self._configurations: OrderedDict[int, tuple[Template, dict[str, Any]]] = OrderedDict()
 
     def render(
@@ -69,7 +69,7 @@ class Renderer:
         return config
 
     def _without_secrets(self, definition: Definition, template: Template, message: str) -> str:
-        """Return a message in which no service repeats a secret to whoever may read the record."""
+        """Return a message with the configuration's secrets masked, in case the service repeated one."""
         config = self._configuration(definition, template)
         for name in definition.secrets:
             if config[name]:

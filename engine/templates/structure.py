@@ -27,7 +27,7 @@ Place = Callable[[Values, Values], Any]  # (values of the leaves, variables) -> 
 
 class Structure:
     """A compiled structure. `{"$if": condition, ...}` is left out where the condition does not hold;
-    in a list, `{"$each": list, "$item": structure}` stands for an element for each `item`."""
+    in a list, `{"$each": list, "$item": structure}` makes one element for each `item` of the list."""
 
     __slots__ = ("_program", "_root")
 

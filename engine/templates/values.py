@@ -23,7 +23,7 @@ class ValueFault(Exception):  # noqa: N818 - what a tenant's script returned, no
 
 
 # A number as it was written, such as 19.90 or one with forty digits: a piece of JSON, which decoder and
-# encoder pass on without a line of Python for each of tens of thousands.
+# encoder pass on without running Python for each of tens of thousands.
 Numeral = msgspec.Raw
 
 
@@ -61,8 +61,8 @@ def encoded(value: Any) -> bytes:
         raise ValueFault("the value is nested too deeply") from error
 
 
-# What was indented last: a template shows the same data twice, as text and as HTML. It is held, so that
-# its identity stays its own; values are never changed.
+# The value that was indented last, and the result: a template shows the same data twice, as text and as
+# HTML. The value is held, so that no other gets its identity; values are never changed.
 _latest: tuple[object, str] = (None, "null")
 
 

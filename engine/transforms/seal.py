@@ -10,7 +10,7 @@ import sys
 
 # <linux/prctl.h>, <linux/seccomp.h>, <linux/audit.h>, <linux/bpf_common.h>
 _NO_NEW_PRIVS, _SECCOMP, _FILTER = 38, 22, 2
-_KILL, _DENY, _ALLOW = 0x80000000, 0x00050001, 0x7FFF0000  # kill the process; fail with EPERM; allow
+_KILL, _DENY, _ALLOW = 0x80000000, 0x00050001, 0x7FFF0000  # kill the process; EPERM; allow
 _LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _THIRD = (
     0,
