@@ -1,7 +1,7 @@
 """The documents that callers write: destinations and rules as JSON, with every rule about their shape.
 
 A PATCH is merged into the present document and read as the same draft again, so that there is one set of
-rules. What depends on other rows (accounts, archived destinations) is judged by the commands.
+rules. The commands judge what depends on other rows (accounts, archived destinations).
 """
 
 import re
@@ -97,7 +97,7 @@ class DocumentedAs:
 
 
 def told(text: str, **bounds: Any) -> Any:
-    """Return what an answer's field is annotated with to be described."""
+    """Return the annotation that describes a field of an answer."""
     return Field(description=text, **bounds)
 
 
@@ -113,7 +113,7 @@ Few = BeforeValidator(_few)
 
 @dataclass(frozen=True, slots=True)
 class OrAuto:
-    """Takes "auto" beside a whole number within bounds, and complains of the number alone."""
+    """Accepts "auto" or a whole number within bounds; errors of bounds speak of the number alone."""
 
     least: int
     most: int
@@ -121,7 +121,7 @@ class OrAuto:
     def __get_pydantic_core_schema__(
         self, source: Any, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """Judge what is no text as the number that it should be."""
+        """Check every value that is not a text as a number."""
         number = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
         return core_schema.no_info_wrap_validator_function(_number_or_auto, number)
 
@@ -130,7 +130,7 @@ class OrAuto:
     ) -> JsonSchemaValue:
         """Return the schema of both."""
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
-        # No `const`, which is the same: generated clients take it for all that it can be.
+        # No `const`, which is the same: generated clients would take it for the only value.
         return {"anyOf": [number, {"type": "string", "enum": [AUTO]}]}
 
 
@@ -279,11 +279,11 @@ class AnyDestinationDraft(
 
     @classmethod
     def model_validate(cls, obj: Any, **_: Any) -> Self:
-        """Read the form that is meant, so that no complaint is about the other one."""
+        """Read the form that is meant, so that no error is about the other form."""
         if obj.get("templateId") is None:
             return cast("Self", cls.model_construct(root=DestinationDraft.model_validate(obj)))
         if "url" in obj:
-            raise invalid("url", "the template makes it: what it is made of belongs to `config`")
+            raise invalid("url", "the template makes the URL: give its parts in `config`")
         form = TemplateDestinationDraft.model_validate(obj)
         return cast("Self", cls.model_construct(root=form))
 
@@ -374,7 +374,7 @@ def shown_of(draft: type[Document], **replaced: Any) -> type[Document]:
     return create_model(draft.__name__, __base__=Document, __doc__=draft.__doc__, **fields)
 
 
-# Their shape alone is judged; what they come to is judged as a draft, merged into what is there.
+# Only the shape of a patch is judged here. Merged into the document, it is judged as a draft.
 DestinationPatch = patch_of(
     DestinationDraft,
     "DestinationPatch",

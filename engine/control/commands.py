@@ -78,7 +78,7 @@ class CommandQueue:
         if not job.result:
             raise Refusal(
                 "internal",
-                "the service stopped, and the change may have been made: look before you repeat it",
+                "the service stopped, and the change may have been made: check before you repeat it",
             )
         return job.result[0]
 
@@ -129,5 +129,5 @@ async def written(write: Awaitable[T]) -> T:
             raise
         raise Refusal(
             "internal",
-            "the database did not answer, so the change may have been made: look before you repeat it",
+            "the database did not answer, so the change may have been made: check before you repeat it",
         ) from error

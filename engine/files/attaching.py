@@ -1,7 +1,7 @@
-"""Attachments of an event on their way in: their content is kept before the event is committed.
+"""The attachments of an event that comes in: their content is kept before the event is committed.
 
-The intake writes the rows in the event's own transaction (`Submission.files`). Until the event's fate is
-known the content is held. If the event is not accepted, its content goes.
+The intake writes the rows in the event's own transaction (`Submission.files`). The content is held until
+the event is accepted or refused. If it is refused, the content is removed.
 """
 
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ WAITING_MOST = (
     # events that can wait for their attachments: a batch, or some seconds' worth; more get 503
     1_000
 )
-BATCH_FILES = 1_000  # of one request: some seconds of flushes, as BATCH_DELIVERIES is of commit
+BATCH_FILES = 1_000  # of one request: some seconds of flushes, as BATCH_DELIVERIES are of commit
 RETRY_S = 1
 
 
@@ -61,7 +61,7 @@ class Attaching:
         """Keep an event's attachments, and rewrite its `attachments` to name the files.
 
         Raises Refusal `not_found` for an unknown file, and `overloaded`; KeyedRefusal where the event's
-        key may have been accepted before. Then nothing is held.
+        key may have been accepted before. After an error nothing is held.
         """
         event = accepted.event
         assert event.attachments is not None
@@ -118,7 +118,7 @@ class Attaching:
         return whole
 
     async def let_go(self, attached: Attached) -> None:
-        """Release the content: the events are durable, or will surely not be."""
+        """Release the content: the events are durable, or never will be."""
         while attached.held:
             await self._depot.let_go(attached.held.pop())
 

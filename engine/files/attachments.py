@@ -1,7 +1,7 @@
 """Attachments: judged as callers write them, and rendered as receivers see them. Pure functions.
 
-The caller's entry stays byte for byte, except for its source: content is nowhere twice, and no receiver
-learns a URL that was meant for this service.
+The caller's entry stays byte for byte, except for its source. Its source is replaced, so that no content
+is stored twice, and no receiver learns a URL that was meant for this service.
 """
 
 import json
@@ -94,7 +94,7 @@ def place(index: int) -> str:
 
 
 def no_such_file(index: int) -> Refusal:
-    """Return the refusal of an entry that names a file that is not there."""
+    """Return the refusal of an entry that names an unknown file."""
     return refused([Detail(f"{place(index)}.source.uri", "no such file")], "not_found")
 
 
@@ -152,8 +152,8 @@ def _names_file(entry: Mapping[str, Raw]) -> bool:
 
 
 def files_named(raw: bytes) -> list[str]:
-    """Return the ids of the files that stored `attachments` name, in their order. Entries of other
-    kinds are older than the keeping of files, and stay as they are."""
+    """Return the ids of the files that stored `attachments` name, in their order. Entries of other kinds
+    were stored before this service kept files, and name none."""
     named = []
     for entry in _entries.decode(raw):
         if _names_file(entry):
@@ -163,7 +163,7 @@ def files_named(raw: bytes) -> list[str]:
 
 
 def _judge_source(attachment: AttachmentDraft, path: str) -> None:
-    if attachment.source.kind not in SourceKind.__members__:  # a line's end passes the pattern
+    if attachment.source.kind not in SourceKind.__members__:  # the pattern allows a final line feed
         raise invalid(f"{path}.source.kind", "must be one of URL, FILE, INLINE")
     uri = attachment.source.uri
     where = f"{path}.source.uri"

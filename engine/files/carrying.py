@@ -27,9 +27,9 @@ from engine.wire.fetch import SourceError
 
 HEADER = b"angarium-file-url"
 KNOWN_S = (
-    60.0  # how long files are known to be there: retention takes days, and rows are asked again
+    60.0  # how long a look-up of files counts: retention takes days, and rows are then read again
 )
-KNOWN_EVENTS = 4_096  # of each the ids of its files, twenty at the most: some KB
+KNOWN_EVENTS = 4_096  # with the ids of each event's files, at most twenty: some KB
 KNOWN_BYTES = (
     16 * 1024 * 1024
 )  # of the files' payloads, which hold their metadata: mostly less than 1 KiB
@@ -45,8 +45,8 @@ Done = Callable[[Carried | Failure], None]
 
 
 class ReadyFiles(Struct, frozen=True):
-    """An event's files, all of them stored. `payload` is the event's, where it describes a file;
-    `attachments` are the event's, where it has any, with what was measured."""
+    """An event's files, all of them stored. `payload`: the event's, if it describes a file.
+    `attachments`: the event's, if it has any, with the measured sizes and hashes."""
 
     ids: tuple[str, ...]
     payload: bytes | None = None
@@ -61,7 +61,7 @@ class KnownFiles(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """The bytes of payload that count."""
+        """The bytes that count towards `KNOWN_BYTES`."""
         found = self.result
         if not isinstance(found, ReadyFiles):
             return 0
@@ -69,7 +69,8 @@ class KnownFiles(Struct, frozen=True):
 
 
 class FileCarrier:
-    """Implements `engine.outbound.ports.FileStage`. Owner of what is known, and of the waiters."""
+    """Implements `engine.outbound.ports.FileStage`. Owner of the known files, and of the attempts that
+    wait."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class FileCarrier:
         self._waiting[key] = [(event, done)]
         self._spawn(self._prepare, event)
 
-    # --- once for all who wait
+    # --- once for all attempts that wait
 
     async def _prepare(self, event: Event) -> None:
         key = (event.environment, event.id)
@@ -129,7 +130,7 @@ class FileCarrier:
         for each, done in self._waiting.pop(key):
             try:
                 done(self._told(each, result))
-            except Exception:  # the same, of one attempt
+            except Exception:  # a barrier: only this attempt fails
                 log.exception("attempt.files_failed", event_id=event.id, **log_fields(event.trace))
 
     async def _rows(self, event: Event) -> list[FileRecord]:
@@ -186,8 +187,8 @@ class FileCarrier:
         if isinstance(result, Failure):
             return result
         if result.payload is not None and result.payload != event.payload:
-            # It was read before the file was fetched. The event is others' too: they count its
-            # bytes, so that it stays as it is.
+            # The event was read before the file was fetched. Other tasks share the event and count its
+            # bytes, so it must not be changed.
             event = structs.replace(event, payload=result.payload, body=None)
         if result.attachments is not None and result.attachments != event.attachments:
             event = structs.replace(event, attachments=result.attachments, body=None)

@@ -1,9 +1,9 @@
 """The depot: streams of bytes become blobs under their hash, and no blob stays without a file.
 
 Content is addressed by environment and hash. Equal files of one environment are kept once, and nothing
-can be learnt about another environment's. A hash is marked as suspect before its blob is put, and when
-rows are removed. The mark goes when the rows have been asked. A crash at any point leaves at most a
-mark, which the next start settles.
+can be learnt about another environment's files. A hash is marked as suspect before its blob is put, and
+when rows are removed. The mark is removed when the rows have been checked. A crash at any point leaves
+at most a mark, which the next start settles.
 """
 
 from collections import Counter
@@ -53,7 +53,7 @@ class Kept:
 
 
 def blob_key(environment: int, sha256: bytes) -> str:
-    """Return where content is: a folder for each environment, and 256 in each."""
+    """Return the key of a content's blob: a folder for each environment, and 256 folders in each."""
     name = sha256.hex()
     return f"{environment}/{name[:2]}/{name}"
 
@@ -74,7 +74,7 @@ class Depot:
     ) -> AsyncIterator[Kept]:
         """Receive a stream and hold its content, durable, while the block runs.
 
-        A row that names the content must be written within the block; otherwise the content goes.
+        A row that names the content must be written within the block; otherwise the content is removed.
         Raises Refusal `payload_too_large` past `at_most` bytes, `overloaded` where there is no place
         now. Errors of the stream pass through. After an error nothing is left.
         """
@@ -108,8 +108,8 @@ class Depot:
                 raise _no_place(error) from error
 
     def hold(self, environment: int, sha256: bytes, size: int) -> Kept:
-        """Hold content that a row had a moment ago. The content stays if the row is still there when
-        asked again."""
+        """Hold content that a row had a moment ago. The caller must read the row again: if it is still
+        there, the content stays."""
         kept = Kept(environment, sha256, size)
         kept.lend()
         self._held[kept.key] += 1
@@ -158,7 +158,7 @@ class Depot:
     async def _settle(self, key: Key) -> bool:
         """Remove the mark, and the blob if no row names it. Return True if the blob was removed."""
         async with self._alone(key):
-            if key in self._held:  # its holder settles it when it releases it
+            if key in self._held:  # the key is settled when its holder releases it
                 return False
             found = await self._suspects.inquire(*key)
             if found is None:
@@ -186,7 +186,7 @@ class Depot:
 
 def _no_place(error: BlobsAwayError) -> Refusal:
     log.warning(
-        "files.away", error=str(error), remedy="free disk space, or see to the object store"
+        "files.away", error=str(error), remedy="free disk space, or restore the object store"
     )
     return Refusal("overloaded", "files cannot be kept now: try again later", retry_after_s=RETRY_S)
 

@@ -1,7 +1,7 @@
 """Downloads of files: safe names and types, ranges, and entity tags (RFC 9110). Pure functions.
 
-A file's name and type are a stranger's words. A name is for a save dialog and never a path. A type is
-told only where no browser executes it.
+A file's name and type are not trusted. A name is for a save dialog and never a path. A type is sent only
+if no browser executes it.
 """
 
 import re
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 NAME_BYTES = 180  # of UTF-8: file systems take 255, and a browser adds " (1)" and ".crdownload"
 _SUFFIX_BYTES = 20  # of `NAME_BYTES`, kept for the suffix of a shortened name
-_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # of any system's file names; `%` some browsers decode
+_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # in any system's file names; some browsers decode `%`
 _UNSEEN = frozenset(
     {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 )  # controls, bidi overrides, line ends
@@ -59,7 +59,7 @@ def disposition(file_name: str | None) -> str:
 
 
 def harmless_name(file_name: str | None) -> str:
-    """Return a name that means the same thing to people, and nothing to any system."""
+    """Return a name that means the same to people, and nothing special to any system."""
     name = unicodedata.normalize("NFC", file_name or "")
     name = "".join("" if unicodedata.category(each) in _UNSEEN else each for each in name)
     name = _shortened(_NOT_IN_NAMES.sub("_", name).strip(" .\u00a0\u3000"))
@@ -93,7 +93,7 @@ class UnsatisfiableError(Exception):
 
 
 class Part(Struct, frozen=True):
-    """The bytes from `start` up to `end`. `whole`: the answer is a 200, not a part of something."""
+    """The bytes from `start` up to `end`. `whole`: the answer is a 200, not a partial one."""
 
     start: int
     end: int
@@ -128,7 +128,7 @@ def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> P
 
 
 def is_known(if_none_match: str | None, tag: str) -> bool:
-    """Return True if the reader has the file already, by its If-None-Match."""
+    """Return True if the client has the file already, by its If-None-Match."""
     if if_none_match is None:
         return False
     return if_none_match.strip() == "*" or tag in _TAG.findall(if_none_match)

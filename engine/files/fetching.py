@@ -1,7 +1,7 @@
 """Fetches of files from their sources into the depot, for deliveries and for events that no rule matched.
 
-A fetch makes the file's row and its event's payload final. What the source does wrong is a `SourceError`;
-nothing is left of a file that did not come whole.
+A fetch makes the file's row and its event's payload final. A fault of the source is a `SourceError`;
+nothing is left of a file that did not arrive whole.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ AT_ONCE = 8  # a quarter of all fetches: deliveries go first
 
 
 class FetchStatistics(Struct, frozen=True):
-    """Counted since the start."""
+    """The counts of fetches since the start."""
 
     fetched: int
     failed: int
@@ -97,7 +97,7 @@ class Sources:
         return await self._found(file)
 
     async def _found(self, file: FileRecord) -> FileRecord:
-        """Return a file that was not PENDING any more."""
+        """Return a file that was no longer PENDING. Raises SourceError if it is not STORED."""
         found = await self._files.get(file.environment, file.id)
         if found is None or found.state is not FileState.STORED:
             raise SourceError(ErrorCategory.INTERNAL, "the file is gone")

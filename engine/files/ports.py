@@ -45,7 +45,8 @@ class BlobStore(Protocol):
     """Bytes by key. A blob that was put is durable; a key's bytes never change."""
 
     async def put(self, key: str, path: Path) -> None:
-        """Keep a file's bytes. They are durable when this returns, and the file may be gone."""
+        """Keep a file's bytes. They are durable when this returns; the file at `path` may be gone
+        then."""
 
     def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
         """Return the bytes from `start` up to `end`, in pieces of at most `PIECE_BYTES`. Close it when
@@ -67,7 +68,7 @@ class Suspicion(Protocol):
 
     @property
     def marks(self) -> int:
-        """The number of times that it came under suspicion."""
+        """The number of times that the hash was marked."""
 
 
 class SuspectStore(Protocol):

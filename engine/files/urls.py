@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from engine.model.token_keys import KEY_ID_BYTES, SIGNATURE_BYTES, TokenKeys
 
-PURPOSE = b"angarium file url v1"  # what the master key is derived for
+PURPOSE = b"angarium file url v1"  # the label of the keys derived from the master keys
 PATH = "/downloads/"
-# Which key signed it; the environment's number, the file, the end in seconds. Then the signature.
+# The signing key's id, the environment's number, the file's id, the end in seconds. Then the signature.
 _CLAIMS = struct.Struct(f">{KEY_ID_BYTES}sI16sI")
 TOKEN_CHARACTERS = (_CLAIMS.size + SIGNATURE_BYTES) * 4 // 3  # 80: no padding is needed
 _TOKEN = re.compile(f"[A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}}")  # the decoder takes `+` and `/`, too
@@ -30,8 +30,8 @@ class FileGrant(Struct, frozen=True):
 
 
 class FileUrls:
-    """The signer and reader of URLs. Owner: the trio thread. `origin` is asked each time: a port may be
-    known late."""
+    """The signer and reader of URLs. Owner: the trio thread. `origin` is called each time, since a port
+    may be known late."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class FileUrls:
         self.keys = TokenKeys(keys)
 
     def url(self, environment: int, file: str) -> str:
-        """Return a URL that a file may be read by from now on, for its lifetime."""
+        """Return a URL by which a file can be read from now on, for the lifetime of URLs."""
         expires_at = int(self._now() + self._lifetime_s)
         claims = _CLAIMS.pack(self.keys.signing, environment, UUID(file).bytes, expires_at)
         whole = self.keys.signed(claims)

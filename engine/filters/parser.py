@@ -318,7 +318,7 @@ class _Parser:
             return self._field(token)
         if text in TYPES:
             return Opaque(source=text, at=at)
-        raise self._refused(at, f"unknown name {text!r}: a filter speaks of event alone")
+        raise self._refused(at, f"unknown name {text!r}: a filter can only use event")
 
     def _field(self, token: Token, testing: bool = False) -> Node:
         """Read which field of the event is meant: `.name` or `["name"]`."""

@@ -1,6 +1,6 @@
 """The delivery log as callers read it: rows, filters and pages, and the stores that serve them.
 
-No row says that a delivery is in flight: whoever shows deliveries lays DELIVERING over their status.
+No row says that a delivery is in flight: views of deliveries show DELIVERING in place of the status.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from engine.model.file_records import TROUBLE
 UNSENT = (
     ErrorCategory.TRANSFORM,
     ErrorCategory.AUTHENTICATION,
-)  # attempts that fail so send nothing
+)  # attempts that fail for these reasons send nothing
 
 
 class DeliveryEntry(Struct, frozen=True, gc=False, kw_only=True):
@@ -111,7 +111,7 @@ class EventDetail(Struct, frozen=True, kw_only=True):
     attachments: bytes | None
 
     def event(self) -> Event:
-        """Return it as the engine knows it, for building the outbound body."""
+        """Return the event as the engine knows it, for building the outbound body."""
         entry = self.entry
         return Event(
             entry.id,
@@ -176,8 +176,8 @@ class AttemptPage(Struct, frozen=True):
 class DeliveryFilter(Struct, frozen=True, kw_only=True):
     """A filter of a list of deliveries; None selects all.
 
-    The instants are milliseconds on the time of creation, `from_ms` inclusive, `to_ms` exclusive.
-    Tuples select what has any of their values, an empty tuple nothing.
+    The instants are milliseconds on the time of creation, `from_ms` inclusive, `to_ms` exclusive. A
+    tuple selects the deliveries that have any of its values, an empty tuple none.
     """
 
     events: tuple[str, ...] | None = None
@@ -198,7 +198,7 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     event_types: tuple[str, ...] | None = None
     customers: tuple[str, ...] | None = None  # of the destination
     replay_jobs: tuple[str, ...] | None = None
-    # Instants of death, for the dead-letter queue alone, as `signatures`.
+    # Instants of death. Like `signatures`, they are for the dead-letter queue alone.
     dead_from_ms: int | None = None
     dead_to_ms: int | None = None
     signatures: tuple[str, ...] | None = None  # `engine.log.delivery_log.DeadGroup`
@@ -229,7 +229,7 @@ class DeliveryPage(Struct, frozen=True):
     below: str | None
 
     def merged(self, other: "DeliveryPage", limit: int) -> "DeliveryPage":
-        """Return the page of what is on either, at most `limit` deliveries, each of them once."""
+        """Return the page of the deliveries on either page, at most `limit`, each of them once."""
         floor = max(self.below or "", other.below or "")  # below it one of the two can have more
         both = {entry.id: entry for entry in (*self.items, *other.items) if entry.id >= floor}
         ids = sorted(both, reverse=True)
@@ -297,7 +297,8 @@ class EventFinder(Protocol):
     async def recent_types(
         self, environment: int, prefix: str, customer: str | None, limit: int
     ) -> list[str]:
-        """Return types that begin so, among the latest events (of a customer, if one is given)."""
+        """Return types that begin with `prefix`, among the latest events (of a customer, if one is
+        given)."""
 
 
 class DeadPosition(Struct, frozen=True):
@@ -308,8 +309,9 @@ class DeadPosition(Struct, frozen=True):
 
 
 class DeadGroup(Struct, frozen=True, kw_only=True):
-    """Entries of one destination that died of the same. `signature` is a digest of what is the same: the
-    destination, the category, the status, and the error without its numbers. `sample` is the latest."""
+    """Entries of one destination that failed for the same reason. `signature` is a digest of what is the
+    same: the destination, the category, the status, and the error without its numbers. `sample` is the
+    latest entry."""
 
     signature: str
     destination: str
@@ -324,15 +326,15 @@ class DeadGroup(Struct, frozen=True, kw_only=True):
 
 
 class DeadGroups(Struct, frozen=True):
-    """The groups of the latest dead, the largest first. `whole`: none was left out."""
+    """The groups of the latest dead letters, the largest first. `whole`: none was left out."""
 
     items: list[DeadGroup]
     whole: bool
 
 
 class DeadLetterLog(Protocol):
-    """Reads of the queue. Of a filter count the destinations, customers, event types, error
-    categories, signatures, instants of death, and `from_ms`."""
+    """Reads of the dead-letter queue. These members of a filter are used: destinations, customers, event
+    types, error categories, signatures, instants of death, and `from_ms`."""
 
     async def page(
         self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int

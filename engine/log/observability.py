@@ -26,7 +26,7 @@ class CounterSums(Struct):
     errors: list[int] | None = None  # failed attempts by their category's number less 1; None: none
 
     def add(self, other: "CounterSums") -> None:
-        """Add the counts of another one."""
+        """Add the counts of another record."""
         self.attempts += other.attempts
         self.delivered += other.delivered
         self.failed += other.failed
@@ -63,7 +63,7 @@ def total_of(tallies: Sequence[CounterSums]) -> CounterSums:
 
 
 def nothing() -> CounterSums:
-    """Return a tally of nothing."""
+    """Return sums that are all 0."""
     return CounterSums(0, 0, 0, 0, 0, [0] * BUCKETS)
 
 
@@ -106,12 +106,12 @@ class EnvironmentCounters(Protocol):
     async def top(
         self, environment: int, account: str | None, start: int, end: int, most: int
     ) -> Sequence[DestinationTotals]:
-        """Return at most so many destinations with attempts, those with the most attempts first."""
+        """Return at most `most` destinations with attempts, those with the most attempts first."""
 
     async def hours(
         self, environment: int, destinations: Sequence[str], start: int, end: int
     ) -> Sequence[DestinationHour]:
-        """Return what these destinations counted, by the hour; hours without any are left out."""
+        """Return the counters of these destinations, by the hour; hours without counts are left out."""
 
 
 class TroubleCount(Struct, frozen=True):
@@ -161,8 +161,8 @@ class AuditPage(Struct, frozen=True):
 
 
 class AuditReach(Struct, frozen=True):
-    """The entries that a caller may see: those of one environment, and with `workspace` those of all of
-    it."""
+    """The entries that a caller may see: those of one environment, and with `workspace` those about the
+    workspace as a whole."""
 
     environment: int
     workspace: str | None = None

@@ -1,6 +1,6 @@
 """The queues of waiting deliveries as callers see them: lanes, the place of one delivery, and its waits.
 
-The store reads them: also a destination that is disabled, or has no actor, has a queue.
+They are read from the store, since a destination that is disabled, or has no actor, has a queue too.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,7 +15,7 @@ from engine.log.delivery_log import DeliveryEntry
 
 
 class LaneKind(Enum):
-    """What the deliveries of a lane have in common."""
+    """The kind of a lane: what its deliveries have in common."""
 
     CUSTOMER = "c"
     CORRELATION = "k"
@@ -24,7 +24,7 @@ class LaneKind(Enum):
 
 
 class LaneEntry(Struct, frozen=True, kw_only=True):
-    """A lane in which something waits. `depth` counts its waiting deliveries, the head too."""
+    """A lane in which deliveries wait. `depth` counts them, the head too."""
 
     kind: LaneKind
     key: str | None  # None for the only lane of a STRICT destination
@@ -52,7 +52,7 @@ class QueuePlace(Struct, frozen=True, kw_only=True):
 
 
 class QueueLog(Protocol):
-    """Reads of what waits; every method may raise StoreAwayError."""
+    """Reads of waiting deliveries; every method may raise StoreAwayError."""
 
     async def lanes(
         self, environment: int, destination: str, *, strict: bool, after: int, limit: int
@@ -82,7 +82,8 @@ def lane_of(stored: str | None, *, strict: bool) -> tuple[LaneKind | None, str |
 
 
 class Gate(Enum):
-    """What a waiting delivery has to pass before it is sent, in the order of the list of waits."""
+    """A gate that a waiting delivery has to pass before it is sent, in the order of the list of
+    waits."""
 
     DISABLED = "the destination is not ACTIVE"
     LANE = "another delivery heads its ordered lane"
@@ -96,7 +97,8 @@ class Gate(Enum):
 
 
 class GateWait(Struct, frozen=True, kw_only=True):
-    """One gate. `until_s`: seconds since the epoch, None if not known. `blocked_by`: a delivery's id."""
+    """The wait at one gate. `until_s`: seconds since the epoch, None if not known. `blocked_by`: a
+    delivery's id."""
 
     gate: Gate
     detail: str
@@ -115,7 +117,7 @@ _HOLDS = {
 def waits_of(
     entry: DeliveryEntry, place: QueuePlace, health: Health | None, now: float
 ) -> list[GateWait]:
-    """Return what a delivery waits for, empty if it is in flight, has ended, or can be sent now."""
+    """Return the waits of a delivery; none if it is in flight, has ended, or can be sent now."""
     if entry.status not in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING):
         return []
     waits = []

@@ -1,1 +1,1 @@
-"""The recorder: outcomes of attempts on their way to the store, and what is counted of them."""
+"""The recorder: it writes the outcomes of attempts to the store, and has them counted and announced."""

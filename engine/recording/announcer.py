@@ -1,4 +1,4 @@
-"""The announcer: it finds the occasions for the service's own events in what became durable.
+"""The announcer: it makes the service's own events from outcomes and snapshots that became durable.
 
 Deliveries of the service's own events announce nothing: their dead letters, open circuits and 410s are
 silent, so that no own event causes another.
@@ -24,7 +24,7 @@ DEAD_LETTERED = "angarium.delivery.dead_lettered"
 
 
 class AnnounceOnce(Protocol):
-    """How it is said; see `engine.ingest.own_events`."""
+    """The function that enters an own event; see `engine.ingest.own_events`."""
 
     def __call__(
         self,
@@ -40,7 +40,7 @@ class AnnounceOnce(Protocol):
 
 
 class Announcer:
-    """It owns nothing. `find` returns a destination as it is configured now."""
+    """The maker of own events. It owns nothing. `find` returns a destination as it is configured now."""
 
     def __init__(self, announce: AnnounceOnce, find: Callable[[str], Destination | None]) -> None:
         self._announce = announce
@@ -111,7 +111,8 @@ class Announcer:
             self._say(write.environment, RECOVERED, write.destination, payload, since)
 
     def disabled(self, destination: str, environment: int, at_ms: int, reason: str) -> None:
-        """Announce a destination that is disabled now: `GONE` (a 410), `FAILING` (too long), `CALLER`."""
+        """Announce a destination that is disabled now. Reasons: `GONE` (a 410), `FAILING` (too long),
+        `CALLER`."""
         at = iso(at_ms)
         payload = {"reason": reason, "disabledAt": at}
         self._say(environment, DISABLED, destination, payload, at)
@@ -136,14 +137,14 @@ class Announcer:
 
 
 def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:
-    """Return a circuit that is open and that is spoken of."""
+    """Return the circuit if it is open and is to be announced."""
     if snapshot is None or snapshot.circuit is None or snapshot.circuit.quiet:
         return None
     return snapshot.circuit
 
 
 def _failing_since(snapshot: Snapshot | None) -> float | None:
-    """Return since when the destination has failed, if that is spoken of."""
+    """Return since when the destination has failed, if that is to be announced."""
     if snapshot is None or snapshot.row is None or snapshot.row.quiet:
         return None
     return snapshot.row.since

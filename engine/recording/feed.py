@@ -1,7 +1,8 @@
 """The feed: windows on the outcomes of an environment, for people who watch them live.
 
-Fed after a commit, by the group. A window keeps the first few outcomes between two looks and counts the
-rest, or counts deaths alone. While no window is open, the recorder does not call the feed.
+The recorder feeds it after each commit. A window keeps the first few outcomes between two looks and
+counts the rest, or only counts dead letters. While no window is open, the recorder does not call the
+feed.
 """
 
 from collections import Counter
@@ -26,7 +27,7 @@ class Look(Struct, frozen=True):
 
 class OutcomeWindow:
     """The outcomes that pass a filter. Made and closed by `Feed`. The window's owner sets `keeps`: False
-    while only deaths are wanted, which are few."""
+    while only dead letters are wanted, which are few."""
 
     def __init__(self, environment: int, passes: Callable[[Delivery], bool] | None) -> None:
         self.environment = environment
@@ -84,7 +85,7 @@ class Feed:
             del self._windows[window.environment]
 
     def settled(self, settlements: Sequence[Settlement]) -> None:
-        """Hear of a group of outcomes that are durable now."""
+        """Add a group of outcomes that are durable now to the windows."""
         if not any(window.keeps for windows in self._windows.values() for window in windows):
             settlements = [each for each in settlements if each.dead_lettered]
         for settlement in settlements:

@@ -16,7 +16,7 @@ def build_group(
     marks: list[BacklogMark],
     snapshots: list[SnapshotWrite],
 ) -> SettleGroup:
-    """Make a group, with the shards that it is of and what it adds to the tallies of replays."""
+    """Make a group, with the shards of its destinations and what it adds to the tallies of replays."""
     destinations = {each.delivery.destination for each in settlements}
     destinations.update(mark.destination for mark in marks)
     destinations.update(write.destination for write in snapshots)
@@ -31,7 +31,8 @@ def build_group(
 
 
 def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
-    """Count the ends of replays. What came out of the DLQ was counted as failed when it went in."""
+    """Count the ends of replays. A replay that comes out of the DLQ was counted as failed when it went
+    in."""
     deltas: dict[str, ReplayDelta] = {}
     for settlement in settlements:
         delivery = settlement.delivery

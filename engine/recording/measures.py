@@ -61,7 +61,7 @@ def measured(settlements: Iterable[Settlement]) -> Measured:
     durations, lags, bounds = found.durations.buckets, found.lags.buckets, BOUNDS_MS
     spent_ms = lagged_ms = accepted_ms = 0
     environment, results, instant = -1, Results(), ""
-    # Each outcome pays for this loop, so it calls as little as it can.
+    # The loop runs for each outcome, so it calls as little as it can.
     for settlement in settlements:
         delivery = settlement.delivery
         if delivery.origin is _INSPECTION:

@@ -12,23 +12,23 @@ from engine.core.records import Settlement
 from engine.runtime.fair_queue import FairQueue
 
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
-# Taken of a line in its turn: no more than a statement's fixed costs are worth.
+# Outcomes that are taken of one workspace in its turn. They cost no more than a statement's fixed costs.
 RUN = 32
-# Destinations with outcomes in one commit, if they come one after another. Each brings counters and a row
-# of its own: 4 us of the loop, and 2 us more when it is told.
+# Destinations in one commit, counted whenever the next outcome is of another one. Each brings counters
+# and a row of its own: 4 us of the loop, and 2 us more when its owner is told.
 GROUP_OWNERS = 256
 
 
 class SettlementOwner(Protocol):
-    """Who decided a settlement and waits for its commit."""
+    """The owner of a settlement: it decided the settlement and waits for its commit."""
 
     config: Destination
 
     def committed(self, settlements: list[Settlement]) -> None:
-        """Learn that these are durable."""
+        """Learn that these settlements are durable."""
 
     def refused(self, settlement: Settlement, error: Exception) -> None:
-        """Learn that the store refuses one: its row is not what the decision was made from."""
+        """Learn that the store refuses a settlement: its row is not what the decision was made from."""
 
 
 QueuedOutcome = tuple[Settlement, SettlementOwner]
@@ -43,7 +43,7 @@ class OutcomeQueue:
         self.group = group
         self._waiting: FairQueue[str, QueuedOutcome] = FairQueue()  # by workspace
         self.held: set[str] = set()  # workspaces
-        self.store_away = False  # the recorder says so, until outcomes are durable again
+        self.store_away = False  # set by the recorder, until outcomes are durable again
 
     def __len__(self) -> int:
         return self._waiting.count
@@ -60,14 +60,16 @@ class OutcomeQueue:
         return count
 
     def holds(self, workspace: str) -> bool:
-        """Return True if a workspace is to begin no attempt; the recorder tells when that ends.
+        """Return True if a workspace must begin no attempt; the recorder tells when that ends.
 
-        While the database is away each would bring two groups of its own, and a crash repeat them all.
+        While the database is away, each workspace would otherwise bring two groups of its own, and a
+        crash would repeat them all.
         """
         return workspace in self.held or (self.store_away and self._waiting.count > 2 * self.group)
 
     def give_back(self, taken: Iterable[QueuedOutcome]) -> None:
-        """Put outcomes that were taken last back to the front of their lines: nothing wrote them."""
+        """Put the outcomes that were taken last back in front of their workspaces': they were not
+        written."""
         for outcome in reversed(list(taken)):
             self._waiting.put_back(outcome[1].config.workspace, outcome)
 

@@ -1,7 +1,7 @@
 """The recorder: outcomes become durable in one group commit, with the counters that agree with them.
 
-One group is open at a time. Past two groups of waiting outcomes the actors of those workspaces that they
-are of start no attempt until that ends.
+One group is open at a time. While more than two groups of outcomes wait, the actors of the workspaces
+with the most of them start no attempt.
 """
 
 from collections import deque
@@ -33,15 +33,15 @@ from engine.recording.throughput import Counts, counts_of
 from engine.runtime.halves import Halves
 
 RETRY_S = 0.1  # between two tries while the database is away
-# A statement costs some 400 us of CPU before its first row. Deliveries go on while their outcomes wait
-# for it, so plain successes gather for so long, or until they are so many that a row costs little more
-# than itself; a crash repeats no more than these. A lane may be waiting for any other outcome, and a
-# replay job for its own: it runs so few ahead that 25 ms would be most of their time.
+# A statement costs some 400 us of CPU before its first row. Deliveries continue while their outcomes
+# wait, so plain successes gather for `LINGER_S`, or until they are so many that this cost hardly counts.
+# A crash repeats no more than these. Other outcomes gather for less: a lane may be waiting for one, and
+# a replay job for its own: it runs so few ahead that 25 ms would be most of their time.
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
-# Each of several workers has its part of the outcomes. They gather longer, at most so many times, so that
-# groups are as large as those of one process, and so is what a crash of all workers repeats.
+# Each of several workers has a part of the outcomes. Workers gather longer, at most this many times, so
+# that their groups are as large as those of one process. A crash of all workers repeats as much.
 LINGER_TIMES = 4
 # Backlog rows, and snapshots, in one commit. Ten thousand destinations that become idle together have as
 # many of each, and the outcomes of the next group wait for them.
@@ -62,14 +62,14 @@ class RecorderStatistics(Struct, frozen=True):
 
 
 class Counting(Protocol):
-    """What counts durable outcomes by environment; see `engine.recording.throughput`."""
+    """The counter of durable outcomes by environment; see `engine.recording.throughput`."""
 
     def settled(self, counts: Mapping[int, Counts]) -> None:
         """Count a group."""
 
 
 class Announcing(Protocol):
-    """What announces the events of the service's own; see `engine.recording.announcer`."""
+    """The announcer of the service's own events; see `engine.recording.announcer`."""
 
     def dead(self, settlements: Sequence[Settlement]) -> None:
         """Announce dead letters."""
@@ -98,7 +98,7 @@ class Recorder:
         """`relieved` is called once `outcomes` holds fewer workspaces. `measures`: where outcomes are
         counted for monitoring, if they are. `workers`: how many share the database's outcomes."""
         self._store = store
-        self._enough = min(LINGER_OUTCOMES, outcomes.group)  # a full group gathers for nothing
+        self._enough = min(LINGER_OUTCOMES, outcomes.group)  # a full group does not wait for more
         self._linger_s = LINGER_S * min(workers, LINGER_TIMES)
         self._now = now
         self._latest_ms = 0
@@ -114,7 +114,7 @@ class Recorder:
         self._wake = trio.Event()
         self._urgent = trio.Event()
         self._gathering = trio.CancelScope()  # while outcomes gather
-        self._awaited = False  # something of what waits is no plain success
+        self._awaited = False  # True if an outcome that waits is not a plain success
         self._idle = trio.Event()
         self._idle.set()
         self._closed = False
@@ -191,7 +191,7 @@ class Recorder:
         """Commit group after group until closed and empty."""
         if self._closed:
             self._urgent.set()
-        self._tell_rest()  # of what an earlier run broke in
+        self._tell_rest()  # the calls that an earlier run did not make
         while True:
             if not (self._waiting or self._marks or self._snapshots):
                 self._idle.set()
@@ -245,7 +245,7 @@ class Recorder:
                     continue
                 self._give_up(part, marks, snapshots, error)
                 if not parts and (marks or snapshots):
-                    parts.put_back([])  # else no waker finds a retry
+                    parts.put_back([])  # the rows alone; otherwise no waker finds a retry
 
     async def _settle(
         self,
@@ -254,12 +254,12 @@ class Recorder:
         snapshots: list[SnapshotWrite],
         emptied: Settlement | None = None,
     ) -> None:
-        """Write outcomes and rows, and tell whose they are. `emptied` is written for the only outcome."""
+        """Write outcomes and rows, and tell their owners. `emptied` replaces the only outcome."""
         settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
         group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)
         group.latest_ms = self._latest_ms = max(self._latest_ms, group.now_ms)
-        # Beside the statement's arguments: when it has ended these records have left the caches.
+        # Counted now: when the statement has ended, these records have left the CPU's caches.
         counts = counts_of(group.settlements)
         found = None if self._measures is None else measured(group.settlements)
 
@@ -273,7 +273,7 @@ class Recorder:
             if len(taken) != 1 or (bare := _emptied(group.settlements[0])) is None:
                 raise
             cause = type(error.__cause__).__name__
-            log.warning("response left out", cause=cause, **_ids(taken[0][0]))
+            log.warning("outcome.response_left_out", cause=cause, **_ids(taken[0][0]))
             await self._settle(taken, marks, snapshots, bare)
             return
         self._groups += 1
@@ -295,12 +295,12 @@ class Recorder:
         """
         cause = type(error.__cause__).__name__
         for settlement, _ in taken:
-            log.error("outcome refused by the database", cause=cause, **_ids(settlement))
+            log.error("outcome.refused_by_database", cause=cause, **_ids(settlement))
         if not taken:
             named = {each.destination for each in marks}.union(
                 each.destination for each in snapshots
             )
-            log.error("rows refused by the database", destinations=sorted(named), cause=cause)
+            log.error("rows.refused_by_database", destinations=sorted(named), cause=cause)
             marks.clear()
             snapshots.clear()
         self._tell(taken, error)
@@ -308,7 +308,7 @@ class Recorder:
     def _reports(
         self, group: SettleGroup, counts: Mapping[int, Counts], found: Measured | None
     ) -> list[Callable[[], None]]:
-        """Return the calls that tell those who look on what is durable now."""
+        """Return the calls that report what is durable now to counters, the feed and the announcer."""
         reports: list[Callable[[], None]] = []
         announcer = self._announcer
         if self._totals is not None:
@@ -334,7 +334,7 @@ class Recorder:
     ) -> None:
         """Tell owners about their outcomes: they are durable, or they are `refused`.
 
-        Then tell everybody else. If one call raises, the next run continues behind it.
+        Then make the other calls. If a call raises, the next run continues after it.
         """
         del self._open[: len(taken)]  # from here on, no outcome is told twice, whatever raises
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
@@ -368,12 +368,12 @@ class Recorder:
 
 
 def _first(rows: dict[str, T]) -> list[T]:
-    """Take the first rows that wait, by destination."""
+    """Remove and return the first `ROWS_AT_ONCE` rows that wait."""
     return [rows.pop(each) for each in list(islice(rows, ROWS_AT_ONCE))]
 
 
 def _ids(settlement: Settlement) -> dict[str, object]:
-    """Return what names a settlement in the log."""
+    """Return the fields that identify a settlement in the log."""
     delivery, attempt = settlement.delivery, settlement.attempt
     return {
         "delivery": delivery.id,
@@ -387,7 +387,7 @@ def _ids(settlement: Settlement) -> dict[str, object]:
 
 
 def _emptied(settlement: Settlement) -> Settlement | None:
-    """Return the settlement without anything that the receiver sent; None if that is so already."""
+    """Return the settlement without anything that the receiver sent; None if there is none."""
     attempt = settlement.attempt
     if attempt is None:
         return None

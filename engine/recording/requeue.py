@@ -1,7 +1,7 @@
-"""Out of the dead-letter queue: entries that requeue or discard what is in it, between two groups.
+"""The ways out of the dead-letter queue: entries that requeue or discard deliveries, between two groups.
 
-What is dead belongs to no actor, so that this may write it; an actor that has not yet heard of the
-death learns of the requeue by its later seq (`engine.core.recovery`).
+A dead delivery belongs to no actor, so these entries can write it. An actor that has not yet heard of
+the death recognises the requeue by its later seq (`engine.core.recovery`).
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ CHUNK_BYTES = 512 * 1024  # of their events, which the statement returns
 
 
 class Dead(Struct, frozen=True, gc=False):
-    """A delivery that was IN_DLQ when it was looked for."""
+    """A delivery that was IN_DLQ when the queue was read."""
 
     id: str
     destination: str
 
 
 class ChunkAudit(Struct, frozen=True):
-    """The audit entry of a request, whose count stands at `before` when a chunk of it begins. Its changes
-    have the count at `counted` (a field's name), None where it concerns a single delivery."""
+    """The audit entry of a request, and the request's count `before` a chunk. `counted`: the field of
+    the entry's changes that has the count; None for a request about a single delivery."""
 
     entry: AuditEntry
     counted: str | None = None
@@ -35,9 +35,9 @@ class ChunkAudit(Struct, frozen=True):
 
 
 class Requeued(Struct):
-    """What a statement did. `alive` are those to be told to their actors, whole, in order of seq; `done`
-    are the ids of all; `left` are those that it had no room for; the rest was not IN_DLQ any more, is of
-    an archived destination, or has lost its event."""
+    """The result of a statement. `done`: the ids of all that were requeued. `alive`: those of them to be
+    told to their actors, whole, in order of seq. `left`: the ids that the statement had no room for. The
+    others were no longer IN_DLQ, are of an archived destination, or have lost their event."""
 
     done: list[str]
     left: list[str]
@@ -45,8 +45,8 @@ class Requeued(Struct):
 
 
 class DeadStretch(Struct):
-    """Part of the queue, oldest first: `matched` pass the filter, of which `found` are the first. What is
-    beyond `through` was not looked at; None: there is nothing."""
+    """Part of the queue, oldest first: `matched` deliveries pass the filter; `found` are the first of
+    these. Deliveries beyond `through` were not examined; None: there are none."""
 
     found: list[Dead]
     matched: int
@@ -54,17 +54,17 @@ class DeadStretch(Struct):
 
 
 class DeadLetterStore(Protocol):
-    """Reads of the dead-letter queue in the order in which it is worked off."""
+    """Reads of the dead-letter queue in the order of ids, in which requests in bulk work."""
 
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int
     ) -> DeadStretch:
-        """Return at most `limit` with ids above `after`, and look no further than those."""
+        """Return at most `limit` deliveries with ids above `after`, and examine none beyond them."""
 
     async def count(
         self, environment: int, which: DeliveryFilter, after: str | None
     ) -> DeadStretch:
-        """Count those with ids above `after`, a bounded number of rows; find none."""
+        """Count deliveries with ids above `after`, in a bounded number of rows; `found` is empty."""
 
 
 class RequeueStore(Protocol):
@@ -89,7 +89,8 @@ class RequeueStore(Protocol):
 
 
 class RequeueEntry:
-    """An `engine.intake.entries.QueueEntry`. Then `done` and `left` name its deliveries."""
+    """An `engine.intake.entries.QueueEntry`. After the write, `done` and `left` have the ids of its
+    deliveries."""
 
     def __init__(
         self, store: RequeueStore, environment: int, dead: Sequence[Dead], audited: ChunkAudit
@@ -116,7 +117,7 @@ class RequeueEntry:
 
 
 class DiscardEntry:
-    """`engine.intake.entries.QueueEntry`, which lets nothing in: it only takes its turn."""
+    """An `engine.intake.entries.QueueEntry` that enters no delivery: it only takes its turn."""
 
     destinations: Sequence[tuple[int, str]] = ()
 

@@ -21,7 +21,8 @@ DELIVERED = DeliveryStatus.DELIVERED
 
 
 class Counts(Struct):
-    """What happened. `attempts` and `failed` count attempts, `delivered` deliveries, as analytics do."""
+    """Counts of some time. `attempts` and `failed` count attempts, `delivered` deliveries, as analytics
+    do."""
 
     accepted: int = 0
     delivered: int = 0
@@ -29,7 +30,7 @@ class Counts(Struct):
     attempts: int = 0
 
     def add(self, other: "Counts") -> None:
-        """Add what another counted."""
+        """Add the counts of another record."""
         self.accepted += other.accepted
         self.delivered += other.delivered
         self.failed += other.failed
@@ -37,7 +38,8 @@ class Counts(Struct):
 
 
 def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
-    """Return what a group of outcomes comes to in each environment, as counters of minutes have it."""
+    """Return the counts of a group of outcomes in each environment, as the counters of minutes have
+    them."""
     by_environment: dict[int, Counts] = {}
     for settlement in settlements:
         delivery = settlement.delivery
@@ -65,7 +67,8 @@ class Point(Struct, frozen=True):
 
 
 class Throughput:
-    """Owner of the counts: the trio thread. What a process forgets at its end, nobody needs."""
+    """Owner of the counts: the trio thread. The counts end with the process: they are not needed
+    later."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -74,8 +77,8 @@ class Throughput:
         self.sum = Counts()  # of all environments
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
-        """Count a group of events that are durable now, but those that were `lost` to earlier ones and
-        the service's own, which nobody sent."""
+        """Count a group of events that are durable now, except those that were `lost` to earlier ones,
+        and the service's own, which no client sent."""
         counts = Counter(
             event.environment
             for event in events
@@ -88,7 +91,7 @@ class Throughput:
             self.sum.accepted += number
 
     def settled(self, counts: Mapping[int, Counts]) -> None:
-        """Count what a group of outcomes that are durable now came to, by environment."""
+        """Add the counts of a group of outcomes that are durable now, by environment."""
         present = self._present()
         for environment, each in counts.items():
             self._of(present, environment).add(each)
@@ -96,7 +99,7 @@ class Throughput:
             self.sum.add(each)
 
     def last(self, environment: int) -> tuple[Counts, list[Point]]:
-        """Return the sums and the seconds of the last 60, of which the present one is the last."""
+        """Return the sums of the last 60 seconds, and the counts of each, the present second last."""
         now = int(self._now())
         known = {
             second: counts
@@ -129,7 +132,8 @@ class Throughput:
 
 
 class ProcessRates:
-    """The events and deliveries of a process a second, over its last looks. Owner: who looks."""
+    """The rates of a process over its last looks: events and deliveries a second. Owner: its only
+    caller."""
 
     def __init__(self, throughput: Throughput, now: Callable[[], float]) -> None:
         """`now` is on a monotonic clock, in seconds."""

@@ -1,9 +1,10 @@
 """The trouble log: it tells the operator of failing destinations, circuits and dead letters.
 
-The announcer calls it, and it calls the own events. A line names the destination and says what
-happened. Dead letters are summed for each destination and minute. The lines of a minute are bounded, so
-that failing receivers do not fill a disk; lines that are left out are counted. Own events announce the
-first dead letters of a destination's minute singly, and the rest of that minute as one sum.
+The announcer calls the trouble log, which passes announcements on to the own events. A line names the
+destination and says what happened. Dead letters are summed for each destination and minute. The lines of
+a minute are bounded, so that failing receivers do not fill a disk; lines that are left out are counted.
+Own events announce the first dead letters of a destination's minute singly, and the rest of that minute
+as one sum.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,7 @@ from engine.recording.announcer import (
     AnnounceOnce,
 )
 
-SUM_S = 60.0  # dead letters of so long make one line a destination
+SUM_S = 60.0  # a destination's dead letters of this time make one line
 SINGLY = 10  # dead letters of a destination that are announced one by one between two sums
 LINES = 60  # between two sums, and in a sum: a line a second at the most
 DESTINATIONS = (
@@ -98,7 +99,7 @@ class TroubleLog:
                 last_error=letters.last["lastError"],
                 error_category=letters.last["errorCategory"],
                 response_status=letters.last["responseStatus"],
-                remedy="mend the receiver, then `angarium dlq retry --destination ID`",
+                remedy="fix the receiver, then `angarium dlq retry --destination ID`",
             )
         others = self._others + sum(letters.count for _, letters in worst[LINES:])
         if others or self._untold:

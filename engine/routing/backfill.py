@@ -14,13 +14,13 @@ EVENT_STEPS = SLICE_STEPS // 32  # of one event without filters, some 15 us
 
 
 class DestinationRoutes:
-    """`engine.replay.ports.Routes`, by the router's compiled routes."""
+    """The `engine.replay.ports.Routes` of the router's compiled routes."""
 
     def __init__(self, router: Router) -> None:
         self._router = router
 
     async def meant(self, destination: str, events: Sequence[Event]) -> list[Event]:
-        """Return the events that a rule of the destination is for, whatever its filter says."""
+        """Return the events that match a rule of the destination, whatever its filter says."""
 
         def work(pause: Callable[[], None]) -> list[Event]:
             steps, ways = Steps(pause), _Ways(self._router, destination, pause)

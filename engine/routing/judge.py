@@ -1,8 +1,8 @@
 """The evaluation of events by the schema and the rules of their types, in slices where it takes long.
 
 Most events take microseconds. A filter that looks at thousands of items, or a search among patterns that
-are made to be alike, pauses after half a millisecond and goes on when other tasks have run. One event of
-an environment is evaluated at a time, and environments take turns slice by slice.
+are made to be alike, pauses after half a millisecond and continues when other tasks have run. One event
+of an environment is evaluated at a time, and environments take turns slice by slice.
 """
 
 from collections import Counter
@@ -30,8 +30,8 @@ REST = 3.0
 # if other environments have work: eight connections had eight first slices in one pass of the reactor.
 SLOW_S = 0.0005
 WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
-# What has given way holds its event decoded, up to 24 times its bytes: 6 MB. Past so many of an
-# environment, and of all, an evaluation does not begin before its turn.
+# A paused evaluation holds its event decoded, up to 24 times its bytes: 6 MB. Past this many of an
+# environment, or of all, an evaluation does not begin before its turn.
 HALF_WAY_EACH = 4
 HALF_WAY = 32
 
@@ -39,12 +39,12 @@ T = TypeVar("T")
 
 
 class Unfinished(Exception):  # noqa: N818 - it is no error: it takes longer
-    """The judgement of an event has given way, and is to be gone on with: `EventJudge.finish`."""
+    """The evaluation of an event has paused. `EventJudge.finish` completes it."""
 
     def __init__(
         self, event: Event, slices: Slices[tuple[Choice, ...]], used_s: float | None = None
     ) -> None:
-        """`used_s`: of the CPU so far, None where it has not begun."""
+        """`used_s`: CPU used so far, None if the evaluation has not begun."""
         super().__init__()
         self.event = event
         self.slices = slices
@@ -58,16 +58,16 @@ class EventJudge:
         self._router = router
         self._judging = router.judging
         self._senders = senders or RecentSenders()
-        self._turns = FairSemaphore(HALF_WAY, 1, WAITING)  # at being gone on with
-        self._slices = FairSemaphore(1, 1)  # at the next slice
+        self._turns = FairSemaphore(HALF_WAY, 1, WAITING)  # of evaluations that are completed
+        self._slices = FairSemaphore(1, 1)  # of slices
         self._slow: set[int] = set()  # environments whose last event took longer than `SLOW_S`
-        self._half_way: Counter[int] = Counter()  # begun and not ended, by environment
-        self._last_s = 0.0  # that the last slice took
-        self.checks = 0  # events that were held to a schema or filters, or had their route compiled
+        self._half_way: Counter[int] = Counter()  # evaluations that paused, by environment
+        self._last_s = 0.0  # CPU of the last slice
+        self.checks = 0  # events checked by a schema or filters, or whose route was compiled
 
     def choices(self, route: CompiledRoute | None, event: Event) -> tuple[Choice, ...]:
-        """Return where an event goes; `route` None: it is to be compiled. Raises Refusal, `overloaded`
-        too, and Unfinished."""
+        """Return the destinations of an event. `route`: None if it must be compiled. Raises Refusal,
+        also `overloaded`, and Unfinished."""
         began = self._begin(event)
         slices = self._evaluation(route, event)
         if self._in_turn(event.environment):
@@ -85,8 +85,8 @@ class EventJudge:
         raise Unfinished(event, slices, used_s)
 
     async def finish(self, unfinished: Unfinished) -> tuple[Choice, ...]:
-        """Go on with a judgement to its end, in its turn. Raises Refusal."""
-        unfinished.__traceback__ = None  # of whose frames one holds it, and the request's body
+        """Complete a paused evaluation, in its turn. Raises Refusal."""
+        unfinished.__traceback__ = None  # a frame of it holds the exception and the request's body
         event, slices, used_s = unfinished.event, unfinished.slices, unfinished.used_s
         spent = _Spent(used_s)
         try:
@@ -105,14 +105,14 @@ class EventJudge:
         work: Callable[[Callable[[], None]], T],
         account: str | None = None,
     ) -> T:
-        """Do what is no event's judgement but takes as long: in slices, in its turn, and charged to the
-        environment as that of an event of `size` bytes is, or to the customer's `account` whose session
-        asks. Raises Refusal."""
+        """Do other work that takes as long as an event's evaluation: in slices, and in its turn. It is
+        charged to the environment like the evaluation of an event of `size` bytes, or to the `account`
+        of the customer whose session asks. Raises Refusal."""
         admit = partial(self._judging.admit, environment, account)
         admit()
         slices, spent = Slices(work), _Spent(None)
         try:
-            # A caller with several questions asks the first ones again.
+            # Admitted again in its turn: the caller's earlier work may have used up its time.
             await self._go_on(environment, slices, spent, admit)
         finally:
             self._judging.charge(environment, spent.seconds or 0.0, size, account)
@@ -125,8 +125,8 @@ class EventJudge:
         spent: "_Spent",
         admit: Callable[[], None] = lambda: None,
     ) -> None:
-        """Work slice by slice to the end. What takes seconds keeps another environment waiting for the
-        slice that is under way alone."""
+        """Work slice by slice to the end. Work that takes seconds delays other environments only by the
+        slice that is under way."""
         self._last_s = max(self._last_s, spent.seconds or 0.0)
         ended = False
         try:
@@ -142,10 +142,10 @@ class EventJudge:
                             self._last_s = self._judging.cpu() - began
                             spent.seconds = (spent.seconds or 0.0) + self._last_s
         finally:
-            slices.give_up()  # who is refused, or not waited for, must hold nothing any more
+            slices.give_up()  # after a refusal or a cancellation nothing must be held
 
     def _in_turn(self, environment: int) -> bool:
-        """Return whether an event has to wait for its turn before it is begun."""
+        """Return True if the evaluation of an event must wait for its turn before it begins."""
         half_way = self._half_way
         if half_way[environment] >= HALF_WAY_EACH or half_way.total() >= HALF_WAY:
             return True

@@ -1,8 +1,8 @@
 """The CPU time that schemas and filters of one environment can take of the loop, as a leaky bucket.
 
-The evaluation of one event has its own bound; this is the bound for all events of a tenant together. Only
-time beyond what ordinary schemas and filters need is counted, so their authors never notice the limit.
-Nothing here awaits.
+The evaluation of one event has its own bound; this is the bound for all events of a tenant together.
+Only time beyond what ordinary schemas and filters need is counted, so their authors do not notice the
+limit. Nothing here awaits.
 """
 
 import math
@@ -15,13 +15,14 @@ from msgspec import Struct
 from engine.model.errors import Refusal
 
 FREE_S = 0.001  # of one event: some 20 patterns, or hundreds of comparisons
-# What decoding a large event and holding it to a plain schema takes, and half as much again.
+# What decoding a large event and checking it against a plain schema takes, and half as much again.
 FREE_S_A_BYTE = 60e-9
 SHARE = 0.1  # of the loop, beside what is free
 BURST_S = 0.5  # that may be owed before events are refused: some ten of the worst
-# What sessions of customers ask for owes apart from events; of both a part is one customer's.
+# Work that customers' sessions ask for is counted apart from events. One customer can use a quarter of
+# its share and its burst.
 CUSTOMER_PART = 4
-KEPT = 1_000  # debts; of more those that are paid are forgotten
+KEPT = 1_000  # debts that are kept; past it, those that are paid are forgotten
 
 Debtor = int | tuple[int, str]  # an environment; its sessions (""), or those of one account
 
@@ -43,14 +44,14 @@ class JudgingTime:
         now: Callable[[], float] = time.monotonic,
         cpu: Callable[[], float] = time.thread_time,
     ) -> None:
-        """`cpu`: what this thread has used, so that nobody pays for a machine that is busy."""
+        """`cpu` returns what this thread has used, so that no environment pays for a busy machine."""
         self._now = now
         self.cpu = cpu
         self._debts: dict[Debtor, _Debt] = {}
 
     def admit(self, environment: int, account: str | None = None) -> None:
         """Let an event be judged. Raises Refusal 503 `overloaded`, with how long to wait. `account`: of
-        the customer whose session asks; events of the environment owe nothing of that."""
+        the customer whose session asks; its work is not charged to the environment's events."""
         if account is None:
             self._admit(environment, 1)
         else:
@@ -60,7 +61,8 @@ class JudgingTime:
     def charge(
         self, environment: int, seconds: float, size: int, account: str | None = None
     ) -> None:
-        """Count what the judgement of an event of `size` bytes took; `account` as above."""
+        """Count the CPU that the judgement of an event of `size` bytes took; `account` as for
+        `admit`."""
         excess = seconds - FREE_S - size * FREE_S_A_BYTE
         if excess <= 0:
             return
@@ -91,7 +93,7 @@ class JudgingTime:
         self._debts[debtor] = _Debt(owed + excess, self._now())
         if owed <= BURST_S / part < owed + excess:
             environment = debtor if isinstance(debtor, int) else debtor[0]
-            log.warning("judging takes too long", environment=environment, last_s=excess)
+            log.warning("judging_time.used_up", environment=environment, last_s=excess)
         if len(self._debts) > KEPT:
             self._forget()
 
@@ -99,7 +101,7 @@ class JudgingTime:
         return debt.seconds - (self._now() - debt.at) * SHARE / part
 
     def _forget(self) -> None:
-        """Let go of what is paid, by the slowest that anybody pays."""
+        """Forget the debts that are paid even at the slowest rate."""
         debts = self._debts
         for debtor in [
             each for each, debt in debts.items() if self._owed(debt, CUSTOMER_PART) <= 0

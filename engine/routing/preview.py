@@ -40,8 +40,8 @@ class Reason(Enum):
 
 
 class Judgement(Struct, frozen=True, kw_only=True):
-    """One rule and an event. `filter_value` is None if there is no filter or it failed. `read`: what the
-    filter names of the event."""
+    """One rule and an event. `filter_value` is None if there is no filter or it failed. `read`: the
+    members of the event that the filter names."""
 
     rule: RuleModel
     destination: Destination | None  # None for a rule that is tried without one
@@ -62,7 +62,8 @@ class Reached(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """The preview of an event. `refusal`: the active schema's; then the event reaches no destination."""
+    """The preview of an event. `refusal`: of the active schema, or for too many destinations; then the
+    event reaches none."""
 
     refusal: Refusal | None
     reached: list[Reached]
@@ -101,7 +102,7 @@ def preview(
                     present is not None and rule.priority <= present.priority
                 ):
                     steps.spend(1)
-                    continue  # it is neither shown nor changes where the event goes
+                    continue  # the rule is not shown, and changes no destination
             # A rule's patterns are tried one by one, to find the one that matched. A filter pauses by
             # itself.
             steps.spend(JUDGED_STEPS + len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
@@ -119,7 +120,7 @@ def preview(
         refusal=refusal,
         reached=[] if refusal is not None else list(reached.values()),
         judgements=shown,
-        others=max(0, everything),  # rules that came while this paused are not in it
+        others=max(0, everything),  # rules that came during a pause are not in it
         omitted=omitted,
     )
 
@@ -142,7 +143,7 @@ def _once(portions: Iterable[list[RuleModel]], steps: Steps) -> Iterator[RuleMod
 def _indexes(
     models: Models, event: Event, customer: SessionCustomer | None
 ) -> Iterator[tuple[PatternIndex[RuleModel], bool]]:
-    """Yield the indexes that the caller sees, and of each whether the event may be for its rules."""
+    """Yield the indexes that the caller sees, and for each whether its rules can apply to the event."""
     if customer is not None:
         own = models.index_of(event.environment, customer.external_id)
         if own is not None:
@@ -160,7 +161,8 @@ def _indexes(
 
 
 class _Judge:
-    """One event, held to rule after rule. What filters read of it is decoded once."""
+    """The judge of one event by one rule after another. The fields that filters read are decoded
+    once."""
 
     def __init__(self, event: Event, pause: Callable[[], None]) -> None:
         self._event = event
@@ -211,7 +213,7 @@ class _Judge:
 
 
 def _reach(reached: dict[str, Reached], judgement: Judgement) -> None:
-    """Add the destination that a rule chooses, if it does."""
+    """Add the destination that a rule chooses, if the rule matches."""
     destination = judgement.destination
     if judgement.reason is not Reason.MATCHES or destination is None:
         return

@@ -56,7 +56,7 @@ class RouteCache(Generic[R]):
 
 FILTER_STEPS = SLICE_STEPS // 2  # of compiling a filter, which takes up to 6 ms: two a slice
 ORDERED = (
-    20_000  # rules of one type, within some 5 ms; an event cannot have a delivery for each of more
+    20_000  # rules of one type that are sorted, in some 5 ms; an event of more is refused anyway
 )
 
 
@@ -68,7 +68,7 @@ class Choice(Struct, frozen=True):
     queue: DeliveryClass
 
 
-Failed = Callable[[RuleModel, str], None]  # a rule's filter said neither true nor false: why
+Failed = Callable[[RuleModel, str], None]  # a rule whose filter is neither true nor false: why
 
 
 class Alternative(Struct, frozen=True):
@@ -115,8 +115,8 @@ class Filters(Struct, frozen=True):
 
 
 class CompiledRoute(Struct, frozen=True):
-    """The routes of a customer's events of one type, or of events without a customer: all destinations of
-    `plain`, and those whose rule has a filter as `filters` decide."""
+    """The routes of a customer's events of one type, or of events without a customer: the destinations
+    of `plain`, or, if a rule has a filter, those that `filters` choose."""
 
     plain: tuple[Choice, ...]
     check: PayloadCheck | None = None  # the active schema of the type
@@ -128,9 +128,9 @@ class CompiledRoute(Struct, frozen=True):
 
 
 class Router:
-    """Routes of all environments. Owner of the compiled routes: the trio thread. `failed` is told of
-    filters that could not be evaluated; `judging` has the time of schemas, filters, and the compilation
-    of routes, of which whoever sends ever new types asks one for each event."""
+    """Routes of all environments. Owner of the compiled routes: the trio thread. `failed` is called for
+    each filter that could not be evaluated. `judging` counts the time of schemas, filters, and the
+    compilation of routes: a client that sends ever new types causes one for each event."""
 
     def __init__(
         self, models: Models, failed: Failed | None = None, judging: JudgingTime | None = None
@@ -161,8 +161,8 @@ class Router:
         customer: str | None = None,
         pause: Callable[[], None] | None = None,
     ) -> CompiledRoute:
-        """Return the same, compiling it where it is new or out of date; `pause` is called after each
-        slice of that."""
+        """Return the routes of an event type, compiled if they are new or out of date; `pause` is called
+        after each slice of the compilation."""
         known = self.known(environment, event_type, customer)
         if known is not None:
             return known
@@ -184,7 +184,7 @@ class Router:
         return self._compiled(self._own_routes, environment, event_type, customer, Steps(pause))
 
     def _audience(self, environment: int, customer: str | None) -> tuple[str | None, int]:
-        """Return the customer, None where no rules are for its events alone, and the routes' version."""
+        """Return the customer (None if no rules are for its events alone) and the routes' version."""
         models = self._models
         version = models.routing_version(environment)
         if customer is None or models.index_of(environment, customer) is None:
@@ -199,7 +199,8 @@ class Router:
         customer: str | None,
         steps: Steps,
     ) -> CompiledRoute:
-        """Compile a route and keep it, under the version of when it began: it may pause."""
+        """Compile a route and keep it under the version at the beginning, since the compilation may
+        pause."""
         models = self._models
         audience, version = self._audience(environment, customer)
         check = models.check_of(environment, event_type)
@@ -225,13 +226,14 @@ class Router:
     def _candidates(
         self, index: PatternIndex[RuleModel], event_type: str, steps: Steps
     ) -> Iterator[Candidate]:
-        """Yield the destinations of a type, no more than `MAX_FANOUT` and one that every event goes to:
-        an event that has so many is refused."""
+        """Yield the destinations of a type, until `MAX_FANOUT` and one more take every event: such an
+        event is refused."""
         matching = chain.from_iterable(index.portions(event_type, steps))
         first = list(islice(matching, ORDERED + 1))
         if len(first) <= ORDERED:
             first.sort(key=lambda rule: rule.id)  # so that processes agree on deliveries' order
-        # By destination: the best of its rules without a filter, and those that have one, which are few.
+        # By destination: the best of its rules without a filter, and its rules with a filter, which are
+        # few.
         plain: dict[str, RuleModel | None] = {}
         filtered: dict[str, dict[str, RuleModel]] = {}
         for number, rule in enumerate(chain(first, matching), 1):
@@ -263,7 +265,8 @@ def matching_pattern(patterns: Iterable[str], event_type: str) -> str | None:
 
 
 def filter_of(rule: RuleModel) -> Filter | None:
-    """Return a rule's filter. One that was written before the rules became stricter fails always."""
+    """Return a rule's filter. A filter that was written before the language became stricter always
+    fails."""
     if rule.filter is None:
         return None
     try:
@@ -278,7 +281,8 @@ def filter_of(rule: RuleModel) -> Filter | None:
 
 
 def _rank(rule: RuleModel) -> tuple[int, bool, str]:
-    """Return what rules of one destination are asked by: the least first."""
+    """Return the place of a rule in the order in which a destination's rules are tried: the least
+    first."""
     return -rule.priority, rule.filter is not None, rule.id
 
 

@@ -204,7 +204,7 @@ class CompiledSchema:
             errors = []
         details = tuple(_detail(name, each) for each in errors[:MAX_DETAILS])
         if not details:
-            details = (Detail(name, "does not conform; too much is in it to say where"),)
+            details = (Detail(name, "does not conform; it holds too much to say where"),)
         return refused(details, "schema_violation")
 
     def _errors(

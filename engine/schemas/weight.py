@@ -239,7 +239,7 @@ class _Scale:
         self._slices.spend(number)
         if self._steps > MAX_STEPS:
             raise invalid(
-                "schema", "is too entangled: too many subschemas speak of the same members"
+                "schema", "is too entangled: too many subschemas are about the same members"
             )
 
 

@@ -1,5 +1,5 @@
-"""A span that has ended, in plain values: what the trio thread makes, and the export queue's thread turns
-into a span of the OpenTelemetry SDK. A span of the SDK costs twenty times as much."""
+"""A span that has ended, in plain values. The trio thread makes it, and the export queue's thread turns
+it into a span of the OpenTelemetry SDK, which costs twenty times as much."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,7 @@ class EndedSpan(Struct, frozen=True):
     """One span. `context` is the trace with this span as the parent of what follows."""
 
     name: str
-    environment: int  # that it belongs to: environments share the queue
+    environment: int  # the environment that it belongs to: environments share the queue
     context: str
     parent: str | None  # the trace that the span continues; None: it begins the trace
     began: float  # seconds since the epoch
@@ -24,7 +24,7 @@ class EndedSpan(Struct, frozen=True):
     attributes: Mapping[str, str | int | bool]
     kind: SpanKind = SpanKind.INTERNAL
     failed: bool = False
-    words: str | None = None  # of the failure
+    words: str | None = None  # the message of the failure
 
 
 def random_span() -> str:

@@ -1,8 +1,8 @@
 """The queue of ended spans, and the thread that exports them.
 
-The trio thread only puts spans. A collector that hangs or is away costs spans, which are
-counted, and neither memory nor time of the loop. Environments take turns, so that none uses up the queue
-or the rate of the others.
+The trio thread only puts spans. A collector that hangs or is away costs spans, which are counted, but
+neither memory nor time of the loop. Environments take turns, so that none uses up the queue or the rate
+of the others.
 """
 
 import logging
@@ -22,9 +22,9 @@ from engine.tracing.ended_span import EndedSpan
 QUEUE = 4_096  # spans that wait, of some 2 KB each; more are dropped
 BATCH = 64  # spans of one request: their encoding holds the interpreter for some 2 ms
 GATHER_S = 1.0  # how long the first span of a batch waits for others
-REASON_CHARACTERS = 300  # of the log: a collector's words can be as long as it likes
+REASON_CHARACTERS = 300  # of the log: a collector's message can have any length
 LIBRARY = (
-    "opentelemetry.exporter.otlp.proto.http.trace_exporter"  # the logger that says why it failed
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter"  # the logger that says why exports fail
 )
 _QUERY = re.compile(r"\?\S+")  # of an endpoint's URL: it can hold a token
 
@@ -32,7 +32,7 @@ log = structlog.get_logger("angarium.traces")
 
 
 class SpanExport(Protocol):
-    """What brings spans to a collector. Called by one thread."""
+    """The export of spans to a collector. Called by one thread."""
 
     def __call__(self, spans: Sequence[EndedSpan]) -> bool:
         """Export spans. Returns False if the collector did not take them."""
@@ -90,8 +90,8 @@ class ExportQueue:
             self._many.set()
 
     def close(self, within_s: float) -> None:
-        """Export what waits and the rate allows, within so many seconds, and end. Blocks: call it in a
-        thread."""
+        """Export the waiting spans that the rate allows, within `within_s` seconds, and end. Blocks:
+        call it in a thread."""
         self._closing.set()
         self._some.set()
         self._many.set()
@@ -133,7 +133,7 @@ class ExportQueue:
 
     def _allowed(self) -> bool:
         """Wait until the rate allows a whole batch, because a request costs as much as many spans.
-        Returns False where the queue is closed and the rate has been reached."""
+        Returns False if the queue is closed and the rate is used up."""
         bucket = self._bucket
         while (lacking := self._whole() - bucket.available(self._now())) > 0:
             if self._closing.wait(lacking / bucket.rate):
@@ -172,7 +172,8 @@ class ExportQueue:
 
 
 class _LastWords(logging.Filter):
-    """Keeps what the library logged last, instead of having it written for every request."""
+    """Keeps the last message that the library logged, instead of having one written for every
+    request."""
 
     words = "unknown"
 

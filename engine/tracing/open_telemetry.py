@@ -73,7 +73,7 @@ class Export:
         )
 
     def _limited(self, attributes: Mapping[str, AttributeValue]) -> Attributes:
-        """Return attributes within the variables' limits. Without a limit, they are as they were made."""
+        """Return attributes within the variables' limits. Without a limit, they stay as they are."""
         most, longest = self._limits.max_span_attributes, self._limits.max_span_attribute_length
         if longest is None and (most is None or len(attributes) <= most):
             return attributes
@@ -96,8 +96,8 @@ def otlp_exporter() -> SpanExporter:
 
 
 def resource_of(node: str) -> Resource:
-    """Return what all spans of this process say of it; `OTEL_SERVICE_NAME` and
-    `OTEL_RESOURCE_ATTRIBUTES` win."""
+    """Return the attributes of this process that all its spans have; `OTEL_SERVICE_NAME` and
+    `OTEL_RESOURCE_ATTRIBUTES` take precedence."""
     own = {SERVICE_NAME: "angarium", "service.version": VERSION, "service.instance.id": node}
     stated = Resource.create()
     given = {

@@ -1,5 +1,5 @@
-"""The opening of traces: from the settings to the tracer and its queue, or None. Only here the libraries
-are imported, so that a server without traces loads none of them."""
+"""The opening of traces: from the settings to the tracer and its queue, or None. The libraries are
+imported only here, so that a server without traces loads none of them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.tracing.export_queue import ExportQueue
     from engine.tracing.tracer import Tracer
 
-FLUSH_S = 2.0  # of the grace time, for the spans that wait: one request to a collector that is well
+FLUSH_S = 2.0  # of the grace time, for the spans that wait: one request to a healthy collector
 _LIBRARIES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 

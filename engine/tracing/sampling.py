@@ -1,4 +1,5 @@
-"""The choice of the requests that begin a trace. How many come before the next one is drawn once."""
+"""The choice of the requests that begin a trace. The number of requests before the next chosen one is
+drawn in advance."""
 
 import math
 import sys
@@ -29,7 +30,7 @@ class Sampler:
 
     def draw(self) -> None:
         """Draw how many requests come before the next one that is chosen: a geometric distribution, as
-        if each request were drawn for."""
+        if each request were drawn by itself."""
         if self._ratio >= 1:
             self.left = 0
         elif self._ratio <= 0:

@@ -1,6 +1,6 @@
-"""The ways of an event with a tracer beside them: ingestion, commit and sender. They change nothing else.
+"""The wrappers that make the spans of ingestion, commits and attempts. They change nothing else.
 
-A server without traces is built without them.
+A server without traces is built without these wrappers.
 """
 
 from collections.abc import Callable, Sequence
@@ -73,7 +73,7 @@ class TracedIntakeStore:
         try:
             acceptance = await self._store.accept(group)
         except StoreError as error:
-            if not group.again:  # it is written again and again until the store is back
+            if not group.again:  # only the first failure: it is written until the store is back
                 guarded(self._tracer.committed, group.events, began, {}, type(error).__name__)
             raise
         guarded(self._tracer.committed, group.events, began, acceptance.lost)
@@ -122,7 +122,8 @@ def _ended(
 
 
 def guarded(make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-    """Run what makes or ends a span; None where it broke. A barrier: events go on without the span."""
+    """Call a function that makes or ends a span; return None if it raises. A barrier: events go on
+    without the span."""
     try:
         return make(*args, **kwargs)
     except Exception:

@@ -49,7 +49,7 @@ class Instants:
 
 
 class OpenSpan:
-    """A span that is under way. `trace` is that of what belongs to it."""
+    """A span that is under way. `trace`: the trace for what happens within the span."""
 
     __slots__ = ("_attributes", "_began", "_environment", "_parent", "_tracer", "trace")
 
@@ -138,7 +138,7 @@ class Tracer:
         now: Callable[[], float],
     ) -> None:
         """`ended` takes the spans. `sampler` chooses the requests without a trace that begin one.
-        A request with a trace is traced where its sender traces it."""
+        A request with a trace is traced if its sender samples that trace."""
         self.ended = ended
         self.sampler = sampler
         self.now = now
@@ -207,7 +207,7 @@ class Tracer:
             )
 
     def attempt(self, transmission: Transmission, trace: str) -> AttemptSpan:
-        """Begin the span of an attempt, and make the one of the time that its delivery has waited."""
+        """Begin the span of an attempt, and make the span of the time that its delivery has waited."""
         destination, delivery = transmission.destination, transmission.delivery
         now, number, event = self.now(), transmission.number, delivery.event
         subject: Attributes = {
@@ -237,7 +237,7 @@ class Tracer:
         return AttemptSpan(self, event.environment, own, trace, attributes, now)
 
     def _waited_since(self, delivery: Delivery, number: int) -> float | None:
-        """Return since when a delivery has waited; None where another process knew that."""
+        """Return since when a delivery has waited; None if only another process knows that."""
         if number > 1:
             return self.attempts_failed.take(delivery.id)
         created = created_at_ms(delivery.id) / 1000
