@@ -59,7 +59,7 @@ class SampleDraft(Document):
 
 
 class Sample(Struct, frozen=True):
-    """What is sent as a test. `payload` is JSON."""
+    """The sample that a test sends. `payload` is JSON."""
 
     type: str
     payload: bytes

@@ -212,7 +212,7 @@ class ReplayCommands:
         own: SessionCustomer | None,
         kind: JobKind,
     ) -> ReplayJob:
-        """Add a job that cancels or retries what waits at a destination; see `create`."""
+        """Add a job that cancels or retries waiting deliveries of a destination; see `create`."""
         return await self._create(actor, environment, draft, own, kind, None)
 
     async def _create(
@@ -261,8 +261,8 @@ class ReplayCommands:
     async def cancel(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> ReplayJob:
-        """End a job: nothing more is enqueued, and the runner withdraws what waits. Raises Refusal 404,
-        and 400 for a job that has ended."""
+        """End a job: nothing more is enqueued, and the runner withdraws the replays that wait. Raises
+        Refusal 404, and 400 for a job that has ended."""
 
         async def command() -> ReplayJob:
             job = await self.get(environment, identifier, own)

@@ -22,8 +22,8 @@ from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
 from engine.runtime.sideline import Sideline
 
-# Filters that one event can meet: so many of one customer's destinations, and as many of those without a
-# customer. Each takes at most 3 ms, in slices.
+# The most filters that one event can meet among one customer's destinations, and among those without a
+# customer. Each filter takes at most 3 ms, in slices.
 MAX_FILTERS = 100
 # Patterns of the rules with a filter, of one customer's destinations or of those without a customer.
 # Each new rule with a filter is compared with all of them. They are read whole, 12 MB at most.

@@ -1,7 +1,7 @@
 """The attachments of an event that comes in: their content is kept before the event is committed.
 
 The intake writes the rows in the event's own transaction (`Submission.files`). The content is held until
-the event is accepted or refused. If it is refused, the content is removed.
+the event is accepted or refused. If the event is refused, its content is removed.
 """
 
 from collections.abc import AsyncIterator

@@ -1,6 +1,6 @@
 """Attachments: judged as callers write them, and rendered as receivers see them. Pure functions.
 
-The caller's entry stays byte for byte, except for its source. Its source is replaced, so that no content
+The caller's entry stays byte for byte, except for its source. The source is replaced, so that no content
 is stored twice, and no receiver learns a URL that was meant for this service.
 """
 

@@ -11,10 +11,10 @@ from engine.filters.syntax import EvaluationError
 from engine.model.instants import iso
 from engine.model.json_members import without_surrogates
 
-# A step is a node of a macro's body, a part of a list that is looked at, or 64 characters: 0.1 to 0.3
-# us. An evaluation thus ends within some 3 ms, whatever the expression and the payload, and all
-# evaluations of an event together within 10 ms. An evaluation without steps left fails. Plain
-# comparisons take no steps.
+# A step is a node of a macro's body, a part of a list that is visited, or 64 characters: 0.1 to 0.3 us.
+# An evaluation thus ends within some 3 ms, whatever the expression and the payload, and all evaluations
+# of an event together within 10 ms. An evaluation without steps left fails. Plain comparisons take no
+# steps.
 STEPS = 10_000
 EVENT_STEPS = 30_000
 SLICE_STEPS = 2_000  # between two pauses: some half a millisecond

@@ -68,8 +68,8 @@ class OutcomeQueue:
         return workspace in self.held or (self.store_away and self._waiting.count > 2 * self.group)
 
     def give_back(self, taken: Iterable[QueuedOutcome]) -> None:
-        """Put the outcomes that were taken last back in front of their workspaces': they were not
-        written."""
+        """Put the outcomes that were taken last back to the front of their workspaces' queues: they were
+        not written."""
         for outcome in reversed(list(taken)):
             self._waiting.put_back(outcome[1].config.workspace, outcome)
 

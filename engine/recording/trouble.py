@@ -82,7 +82,7 @@ class TroubleLog:
             self.sum_up()
 
     def sum_up(self) -> None:
-        """Write what is not told yet: the destinations with the most dead letters first."""
+        """Write the sums that are not logged yet: the destinations with the most dead letters first."""
         dead, self._dead = self._dead, {}
         for letters in dead.values():
             if letters.count > SINGLY:

@@ -1,5 +1,4 @@
-"""The admission of a chunk: the choice of originals whose lanes have room, and the entry that writes
-them.
+"""The admission of a chunk: the originals whose lanes have room, and the entry that writes them.
 
 A lane that is stuck is parked, and the other lanes continue. For a lane that is only full, the leg
 waits.

@@ -28,7 +28,7 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
     Instants are milliseconds since the epoch on the deliveries' creation, `from_ms` inclusive, `to_ms`
     exclusive. `event_types` are patterns, as in a routing rule. A job that cancels or retries has
-    `statuses` of WAITING; Only such a job has a `customer` (an external id) and a `limit`.
+    `statuses` of WAITING. Only such a job has a `customer` (an external id) and a `limit`.
     """
 
     destination: str | None = None

@@ -13,7 +13,7 @@ EVERY = 1 << 30  # no limit on the number of events in a step, which bytes and r
 
 
 class MissingReads:
-    """Reads and counts what is missing; see `ports.Reading`."""
+    """The reader and counter of missing deliveries; see `ports.Reading`."""
 
     def __init__(self, store: ReplayStore, routes: Routes) -> None:
         self._store = store

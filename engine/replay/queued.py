@@ -146,7 +146,7 @@ class QueuedReplays:
         return 0 if queue is None else queue.count
 
     def congested(self, now: float) -> bool:
-        """Return True if so many replays wait that a destination may have only the least number."""
+        """Return True if so many replays wait that a destination may have only `LEAST`."""
         if len(self._items) >= MOST or self._bytes >= CONGESTION_BYTES:
             return True
         if now >= self._still_at + COUNT_AGAIN_S:

@@ -180,7 +180,7 @@ class ReplayRunner:
         for destination in destinations:
             waiting = await self._store.waiting(job, destination)
             self._queued.restore(job.id, destination, waiting, trio.current_time())
-            self._hear()  # hear of replays that were attempted since the store was asked
+            self._hear()  # note the replays that were attempted since the store was asked
 
     def _hear(self) -> None:
         """Take note of durable settlements of replays."""
@@ -354,7 +354,7 @@ class ReplayRunner:
             if passed.blocked is not None:
                 running.blocked[leg.destination] = passed.blocked
                 if not stretch.originals and not parks:
-                    return True  # other legs can go on
+                    return True  # other legs can continue
         replays = [replay_of(each, self._identity.other(), job) for each in stretch.originals]
         until_ms = paced_until(job.rate_per_second, job.paced_until_ms, now_ms, len(replays))
         chunk = Chunk(

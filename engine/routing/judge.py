@@ -58,10 +58,10 @@ class EventJudge:
         self._router = router
         self._judging = router.judging
         self._senders = senders or RecentSenders()
-        self._turns = FairSemaphore(HALF_WAY, 1, WAITING)  # of evaluations that are completed
-        self._slices = FairSemaphore(1, 1)  # of slices
+        self._turns = FairSemaphore(HALF_WAY, 1, WAITING)  # for evaluations in `_go_on`
+        self._slices = FairSemaphore(1, 1)  # for their slices
         self._slow: set[int] = set()  # environments whose last event took longer than `SLOW_S`
-        self._half_way: Counter[int] = Counter()  # evaluations that paused, by environment
+        self._half_way: Counter[int] = Counter()  # evaluations begun and not ended, by environment
         self._last_s = 0.0  # CPU of the last slice
         self.checks = 0  # events checked by a schema or filters, or whose route was compiled
 

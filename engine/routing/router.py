@@ -56,7 +56,7 @@ class RouteCache(Generic[R]):
 
 FILTER_STEPS = SLICE_STEPS // 2  # of compiling a filter, which takes up to 6 ms: two a slice
 ORDERED = (
-    20_000  # rules of one type that are sorted, in some 5 ms; an event of more is refused anyway
+    20_000  # rules of one type that are sorted, in some 5 ms; more cannot each make a delivery
 )
 
 

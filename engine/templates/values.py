@@ -13,7 +13,7 @@ import msgspec
 from engine.model.json_members import without_surrogates
 
 EXACT_DIGITS = (
-    15  # an integer of so many digits is the same in every reader; a longer one stays text
+    15  # an integer of up to 15 digits is the same in every reader; a longer one stays text
 )
 _LONG = re.compile(rb"[0-9]{%d}" % (EXACT_DIGITS + 1))
 

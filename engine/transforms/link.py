@@ -223,7 +223,7 @@ class Link:
     # --- the end
 
     def _look(self) -> None:
-        """See whether the run that is under way has had its time."""
+        """Check whether the run that is under way has used up its time."""
         self._watch = None
         if self.closed:
             return

@@ -24,7 +24,7 @@ from engine.transforms.waiting import JobQueue
 
 WINDOW_JOBS = 32  # jobs of one worker at a time, enough that it never waits for the engine
 WINDOW_S = 0.004  # CPU that these jobs are expected to need: a new job may wait behind them
-WINDOW_BYTES = 1024 * 1024  # of the bodies that a worker is sent at a time, and one more
+WINDOW_BYTES = 1024 * 1024  # of the bodies in one batch; the last body may exceed it
 PATIENCE_S = 60.0  # how long a run can wait: its attempt has not begun, so no attempt is lost
 IDLE_S = 60.0  # after this long without a job, a worker is ended
 SWEEP_S = 1.0

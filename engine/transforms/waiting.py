@@ -20,7 +20,7 @@ CUSTOMER_PART = 4  # one customer may have a quarter of both, so that others' jo
 # A run's CPU beyond this counts against the workspace's share: plain scripts never come near.
 FREE_S = 0.001
 SHARE = 0.25  # of a core, beside `FREE_S`: the machine has other work
-BURST_S = 0.5  # that may be used beyond it before a workspace's slow scripts wait: ten of the worst
+BURST_S = 0.5  # of CPU beyond the share, before slow scripts wait: ten of the worst runs
 
 
 class WorkspaceQueue:
