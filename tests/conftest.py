@@ -23,7 +23,7 @@ from tests.proofs import MARK, is_proof
 
 _SERVER = pytest.StashKey[TestServer]()
 MEMORY = Path("/dev/shm")
-MEMORY_BYTES = 4 << 30  # a run needs at most 1 GiB; the rest of the machine needs some, too
+MEMORY_BYTES = 4 << 30  # to be free: more than a run takes, since other programs need some, too
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -17,9 +17,10 @@ from storage.encryption.key_file import given_keys
 HELP = """Restore the backup in SOURCE into an empty data folder, given by --data-dir.
 
 Every part is checked against the backup's list of checksums, and the list with the master key of the
-backup: give the key by --with-key, from elsewhere than the backup. If the command is interrupted, run
-it again; no server starts on a folder that is half restored. PostgreSQL's settings are written anew:
-your changes in postgresql.conf are not taken from a backup.
+backup: give the key by --with-key, from elsewhere than the backup. If you press Ctrl-C while files are
+being restored, the command removes what it has written. After any interruption, run it again: it begins
+from the start. No server starts on a folder that is half restored. PostgreSQL's settings are written
+anew: your changes in postgresql.conf are not taken from a backup.
 
 The folder has everything that was accepted until the backup. A server that starts on it delivers what
 was unsettled then: also what the original has delivered since, with the same webhook-id. Use --hold if

@@ -23,7 +23,7 @@ CHANNEL = "angarium_changes"
 # To be selected in the statement that writes; `{kind}` and `{id}` are its expressions.
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
 CHECK_S = (
-    1.0  # how often the connection is proved: a loss is noticed after this time and its timeout
+    1.0  # between two checks of the connection: a loss is noticed after this time and a timeout
 )
 MAX_WAITING = (
     10_000  # notifications that wait; beyond this, reading the whole configuration is cheaper
@@ -54,7 +54,7 @@ class _ListenLine:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._send, self.receive = trio.open_memory_channel[Change](MAX_WAITING)
-        self.dropped = 0  # news that could not wait
+        self.dropped = 0  # notifications for which the queue had no room
 
     def heard(self, payload: str) -> None:
         """Queue a notification, if there is room."""
@@ -163,7 +163,8 @@ class Changes:
     async def _confirm(self, line: _ListenLine) -> None:
         asked_at = trio.current_time()
         self._hurried = False
-        await line.connection.fetch("SELECT 1")  # what was told before this is in the channel
+        # Every notification sent before this statement is in the channel when it is answered.
+        await line.connection.fetch("SELECT 1")
         # Only notifications that are there now: others that write without end would otherwise delay the
         # confirmation for ever, and admission control would refuse every request.
         await self._take(line.receive)

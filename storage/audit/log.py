@@ -93,7 +93,8 @@ def values(entry: AuditEntry) -> tuple[Any, ...]:
 _COLUMNS = """
     d.id::text AS id, d.workspace::text AS workspace, d.environment, d.action, d.object_type,
     d.object_id, d.actor_type, d.actor_id, d.request_id, d.changes, d.previous_fingerprint"""
-# From the rarest to the most common: the first that is given names the index, the rows tell the rest.
+# From the rarest to the most common: the first one that is given chooses the index, and the others are
+# compared with the rows.
 _BY_RARITY = (
     ("object_id", "object_ids"),
     ("actor_id", "actor_ids"),
@@ -104,7 +105,7 @@ _ENTRY = f"""
 SELECT {_COLUMNS} FROM audit_log d
 WHERE d.workspace = $1::uuid AND d.id = $2::uuid
   AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
-# What concerns a workspace as a whole is little: one stream, whatever is filtered by.
+# Entries about a workspace as a whole are few: they are one stream, whatever the filter is.
 _OF_WORKSPACE = """
     SELECT NULL AS stream, x.* FROM (
         SELECT d.* FROM audit_log d
@@ -113,7 +114,7 @@ _OF_WORKSPACE = """
     ) x"""
 
 
-# An entry by itself, about what no row of configuration shows.
+# An entry by itself, about an action that changes no row of configuration.
 _WRITE = f"""
 INSERT INTO audit_log ({entry_columns()})
 SELECT * FROM unnest({entry_arrays(1)})
@@ -140,7 +141,7 @@ class PostgresAudit:
         conditions = [
             f" AND d.{column} = ANY(${place}::text[])" for place, (column, _) in enumerate(given, 7)
         ]
-        # The parameter is there all the same.
+        # The statement must use $6, since the parameter is passed even without a workspace.
         only = "" if reach.workspace is not None else " AND $6::uuid IS NULL"
         streams = [stream("audit_log", only=only)]
         number = 1

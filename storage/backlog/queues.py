@@ -9,7 +9,7 @@ from engine.model.identity import created_at_ms
 from storage.backlog.reading import EXAMINED, stretch
 from storage.database.bridge import Pool
 
-# Nothing unsettled is below it; at a destination without lanes, nothing PENDING.
+# No unsettled delivery has a lower seq; at a destination without lanes, no PENDING delivery has one.
 _LOW = """
 SELECT low_seq FROM destination_backlog WHERE environment = $1::integer AND destination = $2::uuid"""
 _COLUMNS = "d.seq, d.id, d.lane, d.status"
@@ -126,7 +126,7 @@ class PostgresQueues:
                 row["seq"],
             )
         else:
-            return QueuePlace()  # it waits for its time alone
+            return QueuePlace()  # it waits for its next attempt, and not in a queue
         assert found is not None
         reached = found["examined"] < EXAMINED or found["last"] >= row["seq"]
         return QueuePlace(

@@ -112,7 +112,7 @@ def passed_statement(classes: int) -> str:
 
 def stretch(columns: str, classes: int, bound: str = "") -> str:
     """Return the text of a stretch of queues, `EXAMINED` rows merged by seq. Parameters $1 environment,
-    $2 destination, $3 classes, $4 seq to begin after; `columns` speak of the rows as `d`."""
+    $2 destination, $3 classes, $4 seq to begin after; `columns` call the rows `d`."""
     queues = [
         _STRETCH.format(columns=columns, place=place, bound=bound, examined=EXAMINED)
         for place in range(1, classes + 1)
@@ -183,7 +183,7 @@ FROM destination_backlog WHERE shard = ANY($1::smallint[]) /* of the part */"""
 _DUE_DESTINATIONS = """
 SELECT environment, destination::text, low_seq, next_due_at_ms
 FROM destination_backlog b WHERE next_due_at_ms < $1::bigint /* of the part */ AND NOT EXISTS (
-    -- Disabled ones stay due for as long as they are, and would hide the others behind the limit.
+    -- Disabled destinations stay due while they are disabled: they would fill the limit and hide others.
     SELECT FROM destinations d
     WHERE d.environment = b.environment AND d.id = b.destination AND d.status = 2
 )

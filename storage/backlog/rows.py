@@ -29,7 +29,7 @@ _PRIORITY = {int(member): member for member in Priority}
 DELIVERY_COLUMNS = """
     d.seq, d.id, d.event, d.destination, d.class, d.lane, d.priority, d.kind, d.origin, d.customer,
     d.attempt_count, d.schedule_start, d.next_attempt_at_ms, d.dlq_status, d.replay_of, d.replay_job"""
-# What `delivery_of` takes, of a delivery `d` and its event `e`: names that do not clash.
+# The columns that `_delivery_of` takes, of a delivery `d` and its event `e`, by names that do not clash.
 WAITING_COLUMNS = """
     d.seq, d.id::text AS id, d.event::text AS event, d.destination::text AS destination, d.class,
     d.lane, d.priority, d.kind, d.origin, d.customer, d.attempt_count, d.schedule_start,
@@ -48,7 +48,7 @@ def deliveries_of(rows: Iterable[Any]) -> list[Delivery]:
     """Return the deliveries of rows with `WAITING_COLUMNS`."""
     deliveries = []
     for row in rows:
-        if row["payload"] is None:  # retention keeps what is unsettled, so this cannot be
+        if row["payload"] is None:  # retention keeps unsettled deliveries' events: this cannot be
             log.error("delivery.without_event", delivery=row["id"])
             continue
         deliveries.append(_delivery_of(row))

@@ -18,13 +18,13 @@ import msgspec
 
 from storage.backup.manifest import PIECE_BYTES, BackupError, HashedReader
 
-# What an archive that was cut off or changed fails with.
+# The errors that an archive fails with if it was cut off or changed.
 DAMAGE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
 
 
 # All that a server of version 18 keeps beside its configuration: tables, the states of transactions, and
-# where recovery begins. Whatever else is in an archive is left out: configuration can name programs and
-# libraries, and so can what tells a server that it is a standby, or where tablespaces are.
+# where recovery begins. Everything else in an archive is left out: configuration can name programs and
+# libraries, and so can the files that make a server a standby or name the places of tablespaces.
 _NUMBER = r"[0-9]{1,10}"
 _TREE = re.compile(
     r"PG_VERSION|backup_label"
@@ -42,7 +42,8 @@ _FOLDER = re.compile(rf"[a-z_]{{1,32}}(?:/(?:[a-z_]{{1,32}}|{_NUMBER}))?")
 
 
 def is_data(name: str, *, folder: bool, wal: bool) -> bool:
-    """Whether a restoration takes this member of the database's archive, or of its log's archive."""
+    """Return True if a restoration takes this member of the database's archive (`wal`: of the archive of
+    its log)."""
     if folder:
         return _FOLDER.fullmatch(name) is not None and not name.startswith("pg_tblspc/")
     return (_LOG if wal else _TREE).fullmatch(name) is not None
@@ -53,7 +54,7 @@ def check_place(folder: Path) -> None:
     those."""
     try:
         found = os.listdir(folder / "pg_tblspc")
-    except OSError:  # no database, or another account's: whoever copies it says so
+    except OSError:  # no database, or another account's: the copying after this check reports that
         return
     if found:
         raise BackupError(
@@ -86,10 +87,10 @@ def members(
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
     """Return the members of an archive as they stream by: folders, and files with their content. Read
     each content before you take the next member. Raises BackupError and `DAMAGE`, also while reading."""
-    stream = cast("IO[bytes]", reading)  # its `read` is all that is asked of a stream
+    stream = cast("IO[bytes]", reading)  # only the stream's `read` is called
     if (
         compressed
-    ):  # tarfile's own reading ends at the first of several streams, of which these are made
+    ):  # these archives are several gzip streams, and tarfile would read only the first one
         stream = cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
     with tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE_BYTES) as archive:
         for member in archive:

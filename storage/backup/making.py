@@ -1,7 +1,7 @@
 """The making of a backup of an embedded database with its files, while its server runs. Blocks.
 
 The database is copied by pg_basebackup, as it was when the copy ended. Content of files is copied before
-and after that: what a row names was there before its row, and is removed at the earliest days later.
+and after that: it is stored before a row names it, and removed at the earliest days after its last row.
 """
 
 import fcntl
@@ -39,14 +39,14 @@ log = structlog.get_logger("angarium.storage")
 
 LAST = "last-backup.json"  # in the data folder, for `angarium doctor`
 LOCK = "lock"
-NAMED = "named"  # in a draft: what content rows name, which may be more than memory holds
+NAMED = "named"  # in a draft: the list of content that rows name, which can be larger than memory
 RESERVE_BYTES = 64 << 20  # left free at the target beside what the backup takes
 _PARTIAL = frozenset(
     {DATABASE, FILES, KEY_FILE, SUMS, LOCK, NAMED, PROOF, MANIFEST, f"{MANIFEST}.new"}
 )
 _PROGRESS = re.compile(rb"(\d+)/(\d+) kB")
 _HASH = re.compile(r"[0-9a-f]{64}")
-# What stood in the database when its copy had ended, or came later, which is looked at as well.
+# The content that rows name now: all that they named when the copy ended, and what was added since.
 _NAMED = """
     COPY (SELECT DISTINCT environment, encode(sha256, 'hex') FROM files WHERE sha256 IS NOT NULL)
     TO STDOUT"""
@@ -77,8 +77,8 @@ class Backup:
         keys: Sequence[bytes] = (),
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`keys` are the master keys where they are not those of the data folder: the first one proves
-        that the backup is ours. `master_key`: the data folder's are in the backup as well."""
+        """`keys` are the master keys, if they are not those of the data folder: the first one proves
+        that the backup is ours. `master_key`: the backup includes the data folder's keys."""
         self._data = data_dir.absolute()
         self._target = target.absolute()
         self._draft = self._target.with_name(f"{self._target.name}.partial")
@@ -115,11 +115,11 @@ class Backup:
             draft.unlink(missing_ok=True)
             descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
-                if os.geteuid() == 0:  # the folder's account is to read it, whoever makes backups
+                if os.geteuid() == 0:  # the folder's account must be able to read root's file
                     owner = self._data.stat()
                     os.fchown(descriptor, owner.st_uid, owner.st_gid)
                 file.write(msgspec.json.encode(last))
-            draft.replace(self._data / LAST)  # which may be of another account: root's, say
+            draft.replace(self._data / LAST)  # the old file can belong to another account
         except OSError as error:
             with suppress(OSError):
                 draft.unlink()
@@ -164,7 +164,7 @@ class Backup:
         manifest.write(self._draft)
         return manifest
 
-    # --- where it goes
+    # --- the target
 
     def _check(self) -> None:
         if os.path.lexists(self._target):
@@ -172,7 +172,7 @@ class Backup:
         if not self._target.parent.is_dir():
             raise BackupError(f"{self._target.parent} is no folder")
         if self._data in self._target.parents:
-            raise BackupError(f"{self._target} is in the data folder, which it is to survive")
+            raise BackupError(f"{self._target} is in the data folder, whose loss it must survive")
         if not self._given_keys and not self._folders_keys():
             raise BackupError(
                 f"{self._data} has no {KEY_FILE}: give the master key as to the server, by"
@@ -214,8 +214,8 @@ class Backup:
         self._lock = self._locked()
 
     def _locked(self) -> int:
-        """Return the descriptor of the draft's lock, which pg_basebackup holds as well: it may outlive
-        whoever started it for a moment."""
+        """Return the descriptor of the draft's lock. pg_basebackup holds the lock as well: it can outlive
+        the process that started it for a moment."""
         descriptor = os.open(self._draft / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -224,7 +224,7 @@ class Backup:
             raise BackupError(f"another backup to {self._target} is running: wait") from None
         return descriptor
 
-    # --- its parts
+    # --- the backup's parts
 
     def _part(self, name: str, digest: str) -> None:
         assert self._sums is not None
@@ -235,7 +235,7 @@ class Backup:
         command = [
             *(str(program("pg_basebackup")), "--dbname", url, "--no-password"),
             *("--pgdata", str(self._draft / DATABASE), "--format=tar", "--wal-method=stream"),
-            # A checkpoint at once: one that is spread would take a quarter of an hour.
+            # A checkpoint at once: a spread checkpoint would take a quarter of an hour.
             *("--checkpoint=fast", "--manifest-checksums=SHA256", "--label=angarium", "--progress"),
             *(("--compress=client-gzip:1",) if self._compress else ()),
         ]
@@ -257,7 +257,7 @@ class Backup:
             if process.stderr is not None:
                 process.stderr.close()
         if code != 0:
-            raise BackupError(f"pg_basebackup failed to copy it: {said}")
+            raise BackupError(f"pg_basebackup failed to copy the database: {said}")
 
     def _follow(self, process: "subprocess.Popen[bytes]") -> str:
         """Show the progress; return the last words of pg_basebackup."""
@@ -303,7 +303,7 @@ class Backup:
         for folder, _, names in os.walk(source):
             place = Path(folder).relative_to(source)
             if len(place.parts) != 2 or not place.parts[0].isdigit():
-                continue  # what is just being received has no row yet
+                continue  # a file that is just being received: no row names it yet
             for name in names:
                 if _HASH.fullmatch(name):
                     self._copy_file(place / name)
@@ -317,7 +317,7 @@ class Backup:
         try:
             source = (self._data / FILES / name).open("rb")
         except FileNotFoundError:
-            return  # removed this moment: its last row went days ago
+            return  # removed a moment ago: its last row went days before
         with source, copy.open("xb") as file:
             os.fchmod(file.fileno(), 0o600)
             reading = HashedReader(source)
@@ -332,7 +332,7 @@ class Backup:
         self._part(f"{FILES}/{name}", reading.digest)
 
     def _named(self, url: str) -> Path:
-        """Write down what content rows name, which is at least what they did when the copy ended."""
+        """Write the list of content that rows name: at least all that they named when the copy ended."""
         listed = self._draft / NAMED
         listed.touch(mode=0o600)
         if _query(url, "SELECT to_regclass('files') IS NOT NULL").strip() == "t":
@@ -356,7 +356,7 @@ class Backup:
         return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
-        """Write all keys in use during the backup: a rotation can have come between."""
+        """Write all keys in use during the backup: a rotation can have changed them meanwhile."""
         keys = list(dict.fromkeys([*self._keys(), *before]))
         if not keys:
             return False
@@ -391,7 +391,7 @@ def _sizes(folder: Path) -> Iterator[int]:
         for name in names:
             try:
                 yield os.lstat(os.path.join(place, name)).st_size
-            except FileNotFoundError:  # it is in use
+            except FileNotFoundError:  # removed meanwhile: the folder is in use
                 continue
 
 

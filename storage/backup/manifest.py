@@ -2,7 +2,7 @@
 
 The manifest is written last: a folder without one is no backup. It vouches for the list of parts, and
 the list vouches for the parts. This detects damage and unfinished backups. A forgery is detected by the
-manifest's own proof (`backup_proof`).
+manifest's own proof (`storage.backup.proof`).
 """
 
 import hashlib
@@ -21,13 +21,13 @@ MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"  # as `sha256sum -c` reads it
 DATABASE = "database"
 FILES = "files"
-PIECE_BYTES = 1 << 20  # read at a time: all that a backup of any size takes of memory
-# What a backup may name: nothing that a tampered list says can lead anywhere else.
+PIECE_BYTES = 1 << 20  # read at a time: a backup of any size takes no more memory than this
+# The names that a backup's parts can have: a tampered list cannot lead to any other file.
 _PART = re.compile(
     r"database/(?:(?:base|pg_wal)\.tar(?:\.gz)?|backup_manifest)"
     r"|master\.key|files/[0-9]{1,10}/[0-9a-f]{2}/[0-9a-f]{64}"
 )
-LINE_BYTES = 300  # of the list, at most; a longer one is none
+LINE_BYTES = 300  # the longest line of the list that is read; a longer line is refused
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]{1,200})\n")
 
 
@@ -42,7 +42,7 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     format: int
     made_at: str  # when it was begun; everything accepted before is in it
     ended_at: (
-        str  # when the copy had ended: of what was accepted between the two all but the last moment
+        str  # when the copy had ended: it has what was accepted meanwhile, but for the last moment
     )
     postgres: str  # major version
     migrations: int
@@ -51,7 +51,7 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     files: int
     file_bytes: int
     missing_files: int  # content that rows named and that was not there to be copied
-    files_elsewhere: bool  # in an object store, which is not part of this
+    files_elsewhere: bool  # the files are in an object store, which the backup does not include
     master_key: bool
     sums: str  # SHA-256 of SHA256SUMS
 

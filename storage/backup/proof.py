@@ -38,8 +38,8 @@ def require_elsewhere(key_file: Path, folder: Path) -> None:
     """Raise BackupError if the file of master keys lies inside the backup that it should prove."""
     if folder.resolve() in key_file.resolve().parents:
         raise BackupError(
-            f"{key_file} is the key in the backup itself, which proves nothing: who changes a backup can"
-            f" change it too. Give a copy of the master key that was kept elsewhere. {RISK}"
+            f"{key_file} is the key in the backup itself, which proves nothing: an attacker who changes"
+            f" the backup can change that key, too. Give a copy of the key kept elsewhere. {RISK}"
         )
 
 
@@ -57,9 +57,9 @@ def check_proof(folder: Path, manifest: bytes, keys: Sequence[bytes]) -> None:
         raise BackupError(f"{folder / PROOF} is damaged. {RISK}")
     if not keys:
         raise BackupError(
-            f"nothing here proves that {folder} is as it was made: give the master key that it was made"
-            " with, from elsewhere, by --with-key or ANGARIUM_MASTER_KEY_FILE. (The one in the backup"
-            f" proves nothing: who changes a backup can change it too.) {RISK}"
+            f"nothing here proves that {folder} is as it was made: give the master key that made it, from"
+            " elsewhere, by --with-key or ANGARIUM_MASTER_KEY_FILE. (The key in the backup proves"
+            f" nothing: an attacker who changes the backup can change that key, too.) {RISK}"
         )
     key = SecretBox(keys).derived(_PURPOSE).get(bytes.fromhex(match[1].decode()))
     if key is None:

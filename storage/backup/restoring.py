@@ -38,16 +38,17 @@ log = structlog.get_logger("angarium.storage")
 RESERVE_BYTES = 64 << 20  # left free beside what is restored
 _POSTGRES = "postgres"
 _HELD = """\
-This folder was restored as a copy: a server on it takes and shows everything, and delivers nothing.
-Remove this file and start the server again to have it deliver.
+This folder was restored as a copy: a server on it accepts and shows everything, but delivers nothing.
+To let the server deliver, remove this file and start the server again.
 """
-# What a server does not start with, so that it cannot make a key of its own and open nothing.
+# A key file that no server starts with. Without a file, a server would make a key that opens no secret.
 _NO_KEY = """\
-# The backup had no master key: put the one that it was made with in here, in place of this text.
-# (Or give it to the server by ANGARIUM_MASTER_KEY.) Without it every secret in the database is lost.
+# The backup had no master key: replace this text with the key that made the backup.
+# (Or give the key to the server by ANGARIUM_MASTER_KEY.) Without it every secret in the database is lost.
 """
 STATED = f"{DATABASE}/backup_manifest"
-# In every archive, and of no use: the map is empty where there are no tablespaces, of which we make none.
+# Members of every archive that are left out without a warning. (The tablespace map is empty, since a
+# backup has no tablespaces.)
 LEFT_OUT = {*CONFIGURATION, "tablespace_map", ".s.PGSQL.5432.lock"}
 _OURS = frozenset({"lock"})
 
@@ -68,8 +69,9 @@ class Restore:
         unauthenticated: bool = False,
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`key_file` is the master key; it is copied in if the backup has none. One of the keys in it,
-        or in `keys`, must have made the backup. `unauthenticated`: restore without that proof."""
+        """`key_file` has the master key; it is copied into the folder if the backup has none. One of the
+        keys in it, or in `keys`, must have made the backup. `unauthenticated`: restore without that
+        proof."""
         self._source = source.absolute()
         self._data = data_dir.absolute()
         self._draft = self._data / RESTORING
@@ -85,7 +87,8 @@ class Restore:
     def run(self) -> Manifest:
         """Restore everything; return the manifest. Raises BackupError, EmbeddedError.
 
-        After an interruption, run it again: it begins from the start.
+        If the unpacking fails or is interrupted, all that was unpacked is removed. After any
+        interruption, run the restoration again: it begins from the start.
         """
         manifest, text = read_manifest(self._source)
         if self._key_file is not None and not self._key_file.is_file():
@@ -134,10 +137,11 @@ class Restore:
             )
 
     def _begin(self, manifest: Manifest) -> None:
-        """Make the place of the data folder and mark it: from now on no server starts there."""
+        """Check that the data folder is empty, and mark it: from now on no server starts there."""
         present = {each.name for each in self._data.iterdir()}
         if RESTORING in present:
-            # It was empty when that one began; what was moved to its place has come from a backup.
+            # The folder was empty when the unfinished restoration began: all that it moved into place
+            # came from a backup.
             for name in (_POSTGRES, FILES):
                 shutil.rmtree(self._data / name, ignore_errors=True)
             for name in (KEY_FILE, HOLD):
@@ -162,7 +166,7 @@ class Restore:
     def _unpack(self, manifest: Manifest) -> None:
         (self._draft / FILES).mkdir(mode=0o700)
         (self._draft / _POSTGRES).mkdir(mode=0o700)
-        try:  # read once: what is checked is what is believed
+        try:  # read once: the bytes that are checked are those that are used
             self._stated = (self._source / STATED).read_bytes()
         except OSError as error:
             raise BackupError(f"{self._source / STATED} cannot be read: {error}") from None
@@ -184,7 +188,7 @@ class Restore:
             self._bring_key()
         if self._hold:
             _write(self._draft / HOLD, _HELD.encode())
-        # Directories' names, and last those of the folders that are moved as a whole.
+        # Make the names in all folders durable, the inner folders first.
         for folder, _, _ in os.walk(self._draft, topdown=False):
             sync_folder(Path(folder))
 

@@ -24,10 +24,10 @@ _SELECT = """
     {join} customer_settings s ON s.environment = a.environment AND s.account = a.id
     LEFT JOIN customer_erasures r ON r.environment = a.environment AND r.account = a.id
 """
-SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # those of which anything was said
+SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # the accounts that have settings
 _GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
 _FIND = SELECT_CUSTOMERS + " WHERE s.account = $1::uuid"
-# In the order of bytes. No name goes on with the last character of Unicode twice.
+# In the order of bytes. No name has the last character of Unicode twice after the prefix.
 _PAGE = f"""
     {_SELECT.format(join="LEFT JOIN")}
     WHERE a.environment = $1::integer AND a.external_id COLLATE "C" >= $2::text
@@ -36,7 +36,8 @@ _PAGE = f"""
           SELECT external_id FROM customer_accounts WHERE environment = $1 AND id = $3))
     ORDER BY a.external_id COLLATE "C" LIMIT $4::integer
 """  # noqa: S608 - made of constants only
-# The first version finds no row, and no later one may be written over: whoever comes second reads again.
+# Version 1 needs that there is no row, each later version that its predecessor is stored. The second of
+# two writers of a version writes nothing, and reads again.
 _REPLACE = audited(
     """
         INSERT INTO customer_settings AS s (environment, account, version, document, updated_at_ms)
@@ -51,7 +52,7 @@ _REPLACE = audited(
     6,
     "customer",
 )
-# Nothing is counted beyond $3, however much an account has.
+# Each count reads at most $3 rows, however many an account has.
 _USED = """
     SELECT a.tally,
         (SELECT count(*) FROM (
@@ -146,7 +147,7 @@ class Customers:
 def customer_account(row: Record) -> CustomerAccount:
     """Return a row of `_SELECT`."""
     said = {} if row["document"] is None else json.loads(row["document"])
-    # What another version of the service knows, and this one has no route for, permits nothing here.
+    # An ability that only another version of the service knows permits nothing here: it has no route.
     known = {ability.value: ability for ability in Ability}
     own = said.get("permissions", {})
     erasure = None
@@ -169,7 +170,8 @@ def customer_account(row: Record) -> CustomerAccount:
     )
 
 
-# Most often it is there. Only the update of nothing makes the row of who was first come back at a race.
+# Most often the account exists. In a race, the second statement returns the first one's row only if it
+# updates that row, even if the update changes nothing.
 _KNOWN = "SELECT id::text FROM customer_accounts WHERE environment = $1 AND external_id = $2"
 _OPEN = """
     INSERT INTO customer_accounts (environment, external_id, id) VALUES ($1, $2, $3::uuid)

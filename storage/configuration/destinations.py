@@ -46,15 +46,15 @@ _VERSION = """version AS (
                $21, $22::bytea, $23::integer, $26::smallint, $28::boolean
         FROM changed
     )"""
-# This row tells a start to go on discarding the rest of an archived destination, even if only its DLQ
-# is left. The destination's actor discards it in chunks.
+# By this row a server that starts knows that an archived destination still has deliveries to discard,
+# even if only its DLQ is left. The destination's actor discards them in chunks.
 _DISCARDING = """, discarding AS (
         INSERT INTO destination_backlog (environment, destination, shard, low_seq)
         SELECT $1::integer, id, get_byte(uuid_send(id), 15), (SELECT last_value << 20 FROM intake_group)
         FROM changed WHERE $4::smallint = 3
         ON CONFLICT (environment, destination) DO NOTHING
     )"""
-# Whoever comes second waits for the row, and then sees how many there are: the limit is exact.
+# The second of two sessions waits for the row, and then sees the new count: the limit is exact.
 _ROOM = (
     own_tally(41)  # noqa: S608 - made of constants only
     + """, room AS (
@@ -113,7 +113,8 @@ _STAMPED = """, stamped AS (
         UPDATE transform_scripts SET published_at_ms = $40::bigint
         WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
     )"""
-# The script is held first, so that nobody removes it meanwhile: whoever would waits, and finds it live.
+# The script's row is locked first, so that no session removes the script meanwhile: a session that
+# would remove it waits, and then finds that the script is live.
 _PUBLISH = audited(
     _SET + " FROM held " + _IF_PREDECESSOR,
     _COLUMN_COUNT + 1,
@@ -142,7 +143,7 @@ _NAMED = (
     WHERE environment = $1 ORDER BY place
 """
 )
-# The update of nothing makes the row that is there come back.
+# The update changes nothing, but makes the statement return the row that is there.
 _OPEN_ACCOUNT = """
     INSERT INTO customer_accounts (environment, external_id, id) VALUES ($1, $2, $3::uuid)
     ON CONFLICT (environment, external_id) DO UPDATE SET external_id = excluded.external_id

@@ -71,7 +71,7 @@ _REVOKE = audited(
             DELETE FROM key_secrets s USING changed WHERE s.key = changed.id
         )""",
 )
-# The condition is the statement's: what another workspace has is as much work as what nobody has.
+# The statement itself compares the owner: a key of another workspace is as much work as no key at all.
 _REACHED = """
     WHERE k.id = $1::uuid AND k.workspace = $2::uuid
       AND (k.environment = $3::integer OR ($4::boolean AND k.environment IS NULL))
@@ -99,7 +99,7 @@ class Keys:
         self._pool = pool
 
     async def create(self, key: KeyRecord, at_most: int, audit: AuditEntry) -> bool:
-        """Add a key with its first secret, unless there are `at_most` of its environment."""
+        """Add a key with its first secret, unless its environment has `at_most` keys."""
         rows = await write(
             self._pool,
             _CREATE,
@@ -159,8 +159,8 @@ class Keys:
     async def page(
         self, workspace: str, environment: int, before: str | None, limit: int, *, mcp: bool
     ) -> list[KeyRecord]:
-        """Return an environment's keys with an id below `before`, newest first, with the workspace's MCP
-        keys among them where `mcp` says so."""
+        """Return an environment's keys with an id below `before`, newest first; with `mcp`, also the
+        workspace's MCP keys."""
         return key_records(
             await self._pool.fetch(
                 SELECT_KEYS + _PAGE + ORDER_KEYS, workspace, environment, mcp, before, limit

@@ -195,7 +195,7 @@ class Rules:
         return int(await self._pool.fetch_value(_COUNT, environment) or 0)
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return those rules of an account's destinations that have a filter; see the port."""
+        """Return the rules of an account's destinations that have a filter; see the port."""
         if account is None:
             rows = await self._pool.fetch(_FILTERED_OF_NONE, environment, at_most)
         else:

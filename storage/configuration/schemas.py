@@ -28,7 +28,7 @@ SELECT_ACTIVE_SCHEMAS = """
     FROM event_schema_types t
     JOIN event_schemas s ON s.environment = t.environment AND s.id = t.active
 """
-# The row of the type is taken first, and so gives out its numbers one after the other.
+# The row of the type is locked first, so sessions get its version numbers one after the other.
 _CREATE = audited(
     """
         INSERT INTO event_schema_types AS t (environment, event_type, last_version)
@@ -75,7 +75,8 @@ _DEPRECATE = audited(
     4,
     "schema",
 )
-# At most $6 bytes of documents, but one row at least: `found` says how many there would be.
+# At most $6 bytes of documents and examples, but at least one row. `found` counts the rows without these
+# limits, up to $5 + 1.
 _PAGE = f"""
     SELECT * FROM (
         SELECT p.*, count(*) OVER () AS found, row_number() OVER (ORDER BY p.id DESC) AS number,

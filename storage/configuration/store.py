@@ -30,8 +30,8 @@ from storage.encryption.secretbox import SecretBox
 Made = TypeVar("Made")
 Row = TypeVar("Row")
 SLICE = 100  # rows that are opened between two checkpoints: 2 ms of decryption
-SLICE_OF_VERSIONS = 5_000  # of which only the version is looked at: 1 to 2 ms
-PAGE = 1_000  # rows of a statement: however many there are, none comes near its time limit
+SLICE_OF_VERSIONS = 5_000  # rows of which only the version is compared: 1 to 2 ms
+PAGE = 1_000  # rows of a statement: however many rows there are, none comes near its time limit
 
 _DESTINATION_VERSIONS = "SELECT id::text AS id, version FROM destinations"
 _RULE_VERSIONS = "SELECT id::text AS id, version FROM routing_rules"

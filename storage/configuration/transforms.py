@@ -74,7 +74,8 @@ _REMOVE = audited(
         )
     """,
 )
-# At most $5 bytes of sources, but one row at least: `found` says how many there would be.
+# At most $5 bytes of sources, but at least one row. `found` counts the rows without these limits, up to
+# $4 + 1.
 _PAGE = f"""
     SELECT * FROM (
         SELECT p.*, count(*) OVER () AS found, row_number() OVER (ORDER BY p.id DESC) AS number,

@@ -93,7 +93,8 @@ def tenant_record(row: Record) -> Tenant:
 SELECT_SETTINGS = """
     SELECT workspace::text AS workspace, version, document, updated_at_ms FROM workspace_settings
 """
-# The first version finds no row, and no later one may be written over: whoever comes second reads again.
+# Version 1 needs that there is no row, each later version that its predecessor is stored. The second of
+# two writers of a version writes nothing, and reads again.
 _REPLACE = audited(
     """
         INSERT INTO workspace_settings AS s (workspace, version, document, updated_at_ms)
@@ -143,7 +144,7 @@ class SettingsTable:
 def settings_record(row: Record) -> WorkspaceSettings:
     """Return a row of `SELECT_SETTINGS`."""
     document = json.loads(row["document"])
-    # What another version of the service knows, and this one has no route for, denies nothing here.
+    # An ability that only another version of the service knows denies nothing here: it has no route.
     known = {ability.value: ability for ability in Ability}
     return WorkspaceSettings(
         workspace=row["workspace"],

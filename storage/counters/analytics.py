@@ -12,11 +12,11 @@ from engine.log.observability import CounterSums, DestinationHour, DestinationTo
 from storage.database.bridge import Pool
 
 HOUR = 60  # in minutes
-LONG_MINUTES = 7 * 1_440  # from here on the minutes are too many to be summed each time
+LONG_MINUTES = 7 * 1_440  # a period of so many minutes is too long to be summed anew at each read
 _COUNTS = ("attempts", "delivered", "failed", "retried", "dead_lettered")
 _LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{int(each):02}" for each in ErrorCategory)
-# Of a period the whole hours that are rolled up, from `low` up to `high`, are read as such; what is
+# The whole hours of a period that are rolled up, from `low` up to `high`, are read as hours; the time
 # before and after them is read by the minute.
 _SPLIT = """
 WITH split AS MATERIALIZED (
@@ -36,7 +36,7 @@ _BEFORE = f"{_MINUTES} AND minute >= $3 AND minute < (SELECT low FROM split) * 6
 _AFTER = f"{_MINUTES} AND minute >= (SELECT high FROM split) * 60 AND minute < $4"  # noqa: S608 - constants
 COUNTED = _COUNTS + _LATENCY
 _NAMES = ", ".join(COUNTED + _ERROR)
-# Errors travel as one array, where there are any: most rows have none.
+# Errors are sent as one array, or as null if there are none: most rows have none.
 _BY_MINUTE = f"""
 SELECT minute, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END, {", ".join(COUNTED)}
 {_MINUTES} AND minute >= $3::integer AND minute < $4::integer ORDER BY minute"""
@@ -50,8 +50,8 @@ FROM (
     UNION ALL SELECT minute, {_NAMES} {_BEFORE}
     UNION ALL SELECT minute, {_NAMES} {_AFTER}
 ) counted GROUP BY 1"""  # noqa: S608 - constants
-# By the hour most stretches are rows as they are, which are sent as such: to sum, sort and widen 720 rows
-# of 42 columns takes as long again. What an hour counts is no more than an integer holds.
+# By the hour most stretches are single rows, which are sent as they are: to sum, sort and widen 720 rows
+# of 42 columns takes as long again. An integer has room for the counts of an hour.
 _OF_AN_HOUR = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})::integer" for name in _ERROR)}] END,
        {", ".join(f"sum({name})::integer" for name in COUNTED)}"""

@@ -18,9 +18,9 @@ from storage.log.walk import LOWEST
 
 log = structlog.get_logger("angarium.storage")
 
-EVERY_HOURS = 6  # rolled up again: until then 6 hours are read by the minute, which takes 1 ms
-REMEMBERED = 10_000  # destinations; then all of them are looked at again when they are read
-AT_ONCE = 2  # roll-ups of a month take 30 ms each: others need the connections
+EVERY_HOURS = 6  # between two roll-ups: until then 6 hours are read by the minute, which takes 1 ms
+REMEMBERED = 10_000  # destinations; then all are forgotten, and the next read of each looks again
+AT_ONCE = 2  # roll-ups; that of a month takes 30 ms, and others need the connections
 
 _KNOWN = """
 INSERT INTO destination_rolled (environment, destination, through)
@@ -76,8 +76,8 @@ class Rollup:
         key = (environment, destination)
         async with self._pool.transaction() as connection:
             await connection.fetch(_KNOWN, *key)
-            # What follows sees whatever was counted late before this row was had, and what is
-            # counted late afterwards waits for it, and reopens its hour.
+            # With this row locked, the next statements see every late outcome counted before. An
+            # outcome counted late from now on waits for the row, and then reopens its hour.
             through = await connection.fetch_value(_HELD, *key)
             if through < hour:
                 await connection.fetch(_ROLL, *key, through, hour)
@@ -98,13 +98,13 @@ class Rollup:
 
 
 ANALYTICS_DAYS = 31  # the longest period of the API is 30 days; counters are kept for it at least
-CHUNK = 5_000  # rows deleted by one statement: some 20 ms, so that nobody waits for its locks
+CHUNK = 5_000  # rows deleted by one statement: some 20 ms, so that no session waits for long
 DESTINATIONS = 500  # that one statement looks at: 10 us each where there is nothing to delete
-PAUSE_S = 0.05  # between two, so that they take a fraction of the disk
+PAUSE_S = 0.05  # between two statements, so that they take a fraction of the disk's time
 
-# $1 the first instant that is kept, $2 and $3 the destination to go on after, $4 how many of them, $5
-# how many rows.
-# Each destination is found from the one before, so that its rows are passed over and not read.
+# $1 the first instant that is kept, $2 and $3 the destination to go on after, $4 how many destinations,
+# $5 how many rows. The index finds each destination from the one before it, without reading the rows in
+# between.
 _DELETE = """
 WITH RECURSIVE known AS (
     (SELECT environment, destination FROM {table}
@@ -155,7 +155,7 @@ async def _delete(connection: Connection, statement: str, bound: int) -> int:
     while True:
         (row,) = await connection.fetch(statement, bound, *after, DESTINATIONS, CHUNK)
         total += row["deleted"]
-        if row["deleted"] < CHUNK:  # else these have more
+        if row["deleted"] < CHUNK:  # otherwise these destinations have more rows to delete
             if row["environment"] is None:
                 return total
             after = (row["environment"], row["destination"])

@@ -10,8 +10,9 @@ from storage.database.columns import Arguments, Column, rows
 
 ERRORS = len(ErrorCategory)
 BUCKETS = 24  # of latency
-# An outcome is recorded within seconds of its end, unless the database was away. What is counted into
-# an earlier minute than this says so; hours are rolled up when they ended twice as long ago.
+# An outcome is recorded within seconds of its end, unless the database was away. A group that counts into
+# a minute longer ago than this also reopens the hour of that minute. An hour is rolled up only when it
+# ended at least twice as long ago.
 LATE_MINUTES = 60
 
 _MINUTE = (
@@ -27,7 +28,7 @@ _MINUTE = (
 _PLACE = (Column("place", "integer"),)  # where a minute's histograms begin in the flat argument
 LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{code:02}" for code in range(1, ERRORS + 1))
-# All that a row of counters counts.
+# The columns of a row that are counters.
 COUNTERS = (*(column.name for column in _MINUTE[3:]), *_ERROR, *LATENCY)
 _CLAUSE = """,
 counted AS (
@@ -36,7 +37,7 @@ counted AS (
     WHERE true{condition}
     ON CONFLICT (environment, destination, minute) DO UPDATE SET {sums}
 )"""
-# Hours may have been rolled up that these minutes belong to: see `storage.counters.hours`.
+# The hours of these minutes may have been rolled up already: see `storage.counters.hours`.
 _REOPENED = """,
 reopened AS (
     INSERT INTO destination_rolled AS r (environment, destination, through, reopened)
@@ -53,7 +54,7 @@ def early_minute(group: SettleGroup) -> int:
 
 def are_late(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> bool:
     """Return whether some minute of a group may be in an hour that is rolled up."""
-    # A group that is run again is as old as its first run, which nobody knows here.
+    # A group that is run again is as old as its first run, and the time of that is not known here.
     early = early_minute(group)
     return bool(minutes) and (group.again or any(minute.minute < early for minute in minutes))
 

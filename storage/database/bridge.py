@@ -25,12 +25,12 @@ log = structlog.get_logger("angarium.storage")
 # asyncio receives into 256 KiB, which glibc maps and unmaps at every call; 64 KiB come from the
 # heap. Measured at full rate: 10 % of all CPU of the server.
 selector_events._SelectorSocketTransport.max_size = 65_536  # type: ignore[attr-defined]
-# asyncpg asks of every element of an array if it is an array itself, by way of an ABC: 0.2 us for each
-# text, a quarter of what a large group costs. So these, and no others, may be sent as arrays: each
-# further type would cost 0.02 us for every element.
+# asyncpg asks an ABC about every element of an array if the element is an array itself: 0.2 us for each
+# text, a quarter of what a large group costs. So only these types can be sent as arrays: each further
+# type would cost 0.02 us for every element.
 ARRAYS: tuple[type, ...] = (list, tuple)
 driver.IterableABC = driver.SizedABC = ARRAYS  # type: ignore[attr-defined]  # not in its stub
-driver.MappingABC = dict  # type: ignore[attr-defined]  # as above; no array is one
+driver.MappingABC = dict  # type: ignore[attr-defined]  # as above; no array is a dict
 
 POOL_SIZE = 6  # control-plane queries at once: enough for hundreds a second, few enough for 2 cores
 POOL_WAITERS = 200  # a later query would wait longer than its client does
@@ -55,7 +55,7 @@ class Pool:
         long."""
         if self._limit.statistics().tasks_waiting >= POOL_WAITERS:
             raise StoreAwayError("too many queries wait for a connection")
-        # Borrowed for the loan, not for the task, since one task may hold two.
+        # The limit counts loans, not tasks, since one task can hold two connections.
         loan = object()
         with trio.move_on_after(POOL_WAIT_S) as waited:
             await self._limit.acquire_on_behalf_of(loan)
@@ -115,7 +115,7 @@ class Bridge:
         self._loop = loop
         self._dedicated: list[Connection] = []
         self._pools = [self.pool]
-        self._back: trio.Event | None = None  # while somebody is probing
+        self._back: trio.Event | None = None  # not None while a task is probing the database
         self._away_since: float | None = None
 
     def connection(
@@ -129,7 +129,7 @@ class Bridge:
         return connection
 
     async def connect(self) -> None:
-        """Connect the connections that have owners. Raises StoreError: then nothing could be written."""
+        """Connect the connections of `connection()`. Raises StoreError: then nothing could be written."""
         for connection in self._dedicated:
             await connection.ensure()
 
@@ -206,7 +206,7 @@ async def open_bridge(url: str) -> AsyncIterator[Bridge]:
     """Open a bridge for the length of the block. It connects nothing yet."""
     failure: Exception | None = None
     async with trio_asyncio.open_loop() as loop:
-        # The default handler would end everything for a stray future of a lost connection.
+        # The default handler would end the whole loop for a stray future of a lost connection.
         loop.set_exception_handler(_report)
         bridge = Bridge(loop, url)
         try:

@@ -26,7 +26,7 @@ class Rows(Struct, frozen=True):
     values: str
     value: dict[str, str]  # by name
     source: str
-    parameters: int  # how many there are before and in it
+    parameters: int  # the number of its last parameter
 
 
 def rows(
@@ -82,7 +82,7 @@ class Arguments:
         self._wide += values
 
     def column(self, values: list[Any]) -> None:
-        """Add a column; where every value is None it is empty."""
+        """Add a column, as an empty array if every value is None."""
         if values and values[0] is None and values.count(None) == len(values):
             values = []
         self._lean.append(values)

@@ -32,23 +32,23 @@ from storage.database.profiles import Profile
 log = structlog.get_logger("angarium.storage")
 
 T = TypeVar("T")
-# What a statement may be given. Of all collections only these are arrays: `bridge` says why.
+# The types of a statement's arguments. Only these two collections are sent as arrays: `bridge` says why.
 Argument = None | str | bytes | int | float | datetime | list[Any] | tuple[Any, ...]
 CONNECT_TIMEOUT_S = (
     5.0  # a server that is up answers in milliseconds; a route that drops packets never
 )
 CLOSE_TIMEOUT_S = 2.0
 MAX_PREPARED = (
-    200  # lists with filters have many texts; a prepared one costs the server some 50 KiB
+    200  # filtered lists have many texts; each prepared statement costs the server some 50 KiB
 )
 OLDEST_SERVER = 150_000  # PostgreSQL 15: what we test; `server_version_num`
-# Settings of the session before anything else runs in it, and the process that really serves it.
+# Sets up the session before anything else runs in it; returns the process that really serves it.
 _GREETING = """
     SELECT pg_backend_pid() FROM (
         SELECT count(set_config(name, value, false)) FROM unnest($1::text[], $2::text[]) s (name, value)
     ) settings
 """
-# What a lost connection's backend still runs must have ended before its successor writes.
+# A statement that a lost connection's backend still runs must end before the new connection writes.
 _END_PREDECESSOR = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE pid = $1 AND application_name = $2 AND pid <> pg_backend_pid()
@@ -87,7 +87,7 @@ class Connection:
         self._url = url
         self._raw: asyncpg.Connection[Record] | None = None
         self._crossing: Crossing | None = None
-        self._pid: int | None = None  # of the last backend that was ours, for its successor to end
+        self._pid: int | None = None  # of our last backend: the next connection ends that backend
         self._prepared: dict[str, PreparedStatement[Record]] = {}
         self._statements = 0
         self._turn = trio.Lock()
@@ -159,7 +159,7 @@ class Connection:
 
     async def _roll_back(self, began: "asyncpg.Connection[Record] | None") -> None:
         if began is None or self._raw is not began or began.is_closed():
-            return  # lost between two of its statements, maybe: then nobody has to say so
+            return  # the connection was lost, and its transaction with it
         if not began.is_in_transaction():
             return
         with trio.CancelScope(shield=True):
@@ -186,7 +186,7 @@ class Connection:
     # --- turns: a transaction holds the connection, and its own statements pass within it
 
     async def _claim(self, *, connect: bool = False) -> bool:
-        """Hold the connection, connected. Returns False if this task holds it already."""
+        """Hold the connection, and connect it if needed. Returns False if this task holds it already."""
         task = trio.lowlevel.current_task()
         if self._owner is task:
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -315,7 +315,7 @@ class Connection:
         names, values = zip(*self.profile.session_settings().items(), strict=True)
         try:
             self._check(raw)
-            # A pooler without a connection left lets its client in, and its first statement waits.
+            # A pooler without a free connection accepts its client, and lets the first statement wait.
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 return raw, int(await raw.fetchval(_GREETING, names, values))
         except BaseException:
@@ -341,7 +341,8 @@ class Connection:
         return self._raw
 
     async def _prepare(self, sql: str) -> "PreparedStatement[Record]":
-        # Named by us: without its cache asyncpg prepares them all under no name, one at a time.
+        # We name it: without its cache asyncpg gives no names, and a session has only one statement
+        # without a name.
         self._statements += 1
         name = f"angarium_{self._statements}"
         prepared = await self._run(functools.partial(self._live().prepare, sql, name=name))
@@ -361,7 +362,7 @@ class Connection:
             if crossing is None:
                 return await self._shielded(call())
             return await crossing.run(call())
-        except asyncio.CancelledError:  # the loop went away under it
+        except asyncio.CancelledError:  # the loop has ended
             self._discard()
             raise StoreAwayError("the bridge was closed") from None
         except Exception as error:
@@ -375,8 +376,8 @@ class Connection:
     async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
         with trio.CancelScope(shield=not self.profile.abandons):
             try:
-                # Not by the driver's own time limit: its timer, cancelled, stays with the loop until it
-                # would have been due, and with it the context of whoever asked, a request with its body.
+                # Not by the driver's own time limit: even a cancelled timer stays in the loop until it
+                # would have been due, and keeps the caller's context, such as a request with its body.
                 with trio.CancelScope(deadline=trio.current_time() + self._limit_s):
                     return await self._loop.run_aio_coroutine(call)
             except trio.Cancelled:
@@ -388,6 +389,6 @@ class Connection:
         raw, self._raw = self._raw, None
         self._prepared.clear()
         if raw is not None:
-            # Also where it is closed: what the driver closes for a fault of the protocol it tells nobody,
-            # and the crossing would keep its descriptor and its tasks.
+            # Even if it is closed: after a protocol error the driver closes it without a word to its
+            # listeners, and the crossing would keep its descriptor and its tasks.
             raw.terminate()

@@ -32,7 +32,7 @@ class ReadingLoop(Protocol):
 
 
 class Crossing:
-    """The reader of a connection without TLS, for as long as that lives.
+    """The reader of a connection without TLS, for as long as the connection lives.
 
     A statement without an answer for `limit_s` is given up. One task watches all statements: a deadline
     for each would cost as much as the driver's own work.
@@ -45,9 +45,9 @@ class Crossing:
         self._protocol: asyncio.Protocol = raw._protocol  # type: ignore[attr-defined]  # no other way
         self._on_waiter_completed = raw._protocol._on_waiter_completed  # type: ignore[attr-defined]  # as above
         self._awaited: asyncio.Future[Any] | None = None
-        self._waiter: trio.lowlevel.Task | None = None  # who waits for it
+        self._waiter: trio.lowlevel.Task | None = None  # the task that waits for it
         self._limit_s = limit_s
-        self._due = inf  # when the statement under way has had its time
+        self._due = inf  # when the time limit of the statement under way ends
         self._transport.pause_reading()
         # A descriptor of our own: the transport may close its own at any time, and trio must not
         # wait for a number that has become another socket's.
@@ -65,7 +65,7 @@ class Crossing:
         try:
             while True:
                 self._awaited = statement.send(None)
-                # It would end a timer that is not there, by a turn of the loop.
+                # The callback would cancel a timer, which does not exist here, in a turn of the loop.
                 self._awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(_go_on)
@@ -74,12 +74,13 @@ class Crossing:
             return result
         finally:
             self._due = inf
-            # It holds the answer; an error would hold itself by it, and what was asked.
+            # The future holds the answer. An error in it would form a cycle with its own traceback, which
+            # would keep the statement's arguments in memory.
             self._awaited = None
             statement.close()
 
     async def _watch_limit(self) -> None:
-        # A statement that begins while this sleeps is due after that: it is seen in time.
+        # A statement that begins during a sleep is due after the end of that sleep: it is seen in time.
         pause_s = self._limit_s
         while True:
             await trio.sleep(pause_s)
@@ -115,14 +116,14 @@ class Crossing:
                 if self._awaited is not None and self._awaited.done():
                     self._wake()
         except OSError:
-            pass  # the transport will meet it too
+            pass  # the transport will get the same error
         except trio.Cancelled:  # also when the loop ends
             self._close()
             raise
         except Exception as error:
             log.warning("connection.unreadable", error=repr(error))
             self._transport.abort()
-        self._transport.resume_reading()  # it is for the driver to learn of the end
+        self._transport.resume_reading()  # so that the driver learns that the connection ended
 
     def _close(self) -> None:
         self._reader.cancel()
@@ -140,5 +141,5 @@ def _go_on(_: Callable[[], None]) -> trio.lowlevel.Abort:
 
 
 def crosses_tls(raw: "asyncpg.Connection[Record]") -> bool:
-    """Whether the reader of the socket is not yet the driver's reader."""
+    """Return True if the connection uses TLS: then the driver cannot use the bytes of its socket."""
     return raw._transport.get_extra_info("sslcontext") is not None  # type: ignore[attr-defined]  # see above

@@ -62,21 +62,22 @@ class MigrationError(StoreError):
 # SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
 _POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program limit
 _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
-_CANCELLED = "57014"  # by its own time limit: nobody else cancels a statement of ours
+_CANCELLED = "57014"  # by its own time limit: nothing else cancels a statement of ours
 _LOCKED = "55P03"  # lock not available
-# The place of a row, in the context of a statement that waited for one which its own rows need; the words
-# and quotation marks around it are in the server's language. Waiting for a whole table (beside a
-# migration), or for a row that our own sessions lock for each other, is no fault of a group.
+# The place of a row in the context of an error: the statement waited for a row that its own rows need.
+# The words and quotation marks around the place are in the server's language. Waiting for a whole table
+# (beside a migration), or for a row that our own sessions lock for each other, is no fault of a group.
 _AT_A_ROW = re.compile(r"\(\d+,\d+\)")
 _OURS = re.compile(r"\b(?:destination_backlog|processes|shard_leases)(?:_pkey)?\b")
-# A prepared statement is not there, or there already. Names are ours alone in a session: transactions of
-# several sessions share this one.
+# A prepared statement does not exist, or exists already. Only we give names in our session, so a pooler
+# has given this session to several connections' transactions.
 _SHARED = frozenset({"26000", "42P05"})
 _DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
 # Connection, resources, operator's intervention, system; read-only: the server became a replica.
 _AWAY_CLASSES = frozenset({"08", "53", "57", "58"})
 _AWAY = frozenset({"25006", "25P03", "40003"})
-# What arguments of a wrong type, size or encoding make the driver raise before anything is sent.
+# The errors that the driver raises for arguments of a wrong type, size or encoding, before it sends
+# anything.
 _BAD_VALUES = (ValueError, TypeError, OverflowError)
 
 
@@ -118,8 +119,8 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
 
 
 def is_doubtful(cause: Exception) -> bool:
-    """Whether a connection must be thrown away after `cause`: after anything but a plain answer of the
-    server.
+    """Return True if a connection must be discarded after `cause`: after anything but a plain answer of
+    the server.
 
     A value that the driver could not encode leaves the connection intact: nothing was sent.
     """

@@ -9,7 +9,7 @@ import trio
 from storage.database.connection import Connection
 
 KNOWN = 200  # statements, as many as a connection keeps prepared
-FIRST_S = 0.1  # a plan of an empty partition serves for so long: some thousand rows at full rate
+FIRST_S = 0.1  # how long a plan for an empty partition serves: some thousand rows at full rate
 LONGEST_S = 60.0
 
 

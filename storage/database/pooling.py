@@ -23,8 +23,9 @@ async def require_sessions(first: Connection, second: Connection) -> bool:
     await second.ensure()
     if not (first.pooled or second.pooled):
         return False
-    # Both hold a server's connection at once, so these are two. Whichever the pooler lends first
-    # afterwards, the last one returned or the one that rested longest, one of the two gets another.
+    # Both transactions hold a server's connection at once, so the two connections differ. A pooler that
+    # lends by transaction lends the last returned or the longest idle connection next. In either case one
+    # of our two gets another connection than before.
     async with first.transaction():
         mine = await first.fetch_value(_BACKEND)
         async with second.transaction():

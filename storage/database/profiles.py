@@ -21,8 +21,9 @@ class Profile:
     # Whether a cancelled statement is given up together with its connection, instead of awaited: for
     # statements that can take long and can be repeated.
     abandons: bool = False
-    # Whether its statements take the lean crossing (but over TLS): for thousands a second, and for
-    # whatever a tenant may ask for as fast as it can, whose every turn of the loop is taken from others.
+    # Whether its statements take the lean crossing (except over TLS). This is for thousands of statements
+    # a second, and for queries that a tenant can send as fast as it likes: each turn of the loop that
+    # they take is taken from others.
     lean: bool = False
 
     def session_settings(self) -> dict[str, str]:
@@ -64,7 +65,7 @@ def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
             # Rows are looked up by the whole of their key. Where a comparison costs next to nothing, as
             # by default, any index that begins with the environment is as good while a table is small.
             "cpu_operator_cost": "0.1",
-            # No row is looked up twice, so that a cache of what was found is filled in vain.
+            # No row is looked up twice, so a cache of found rows would be filled in vain.
             "enable_memoize": "off",
         },
         connects_itself=False,
@@ -77,7 +78,7 @@ SETTLE = hot("settle")
 # Queries of the control plane; lists examine a bounded number of rows, so 15 s is trouble.
 POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0, lean=True)
 # Pages of the delivery log, on connections of their own, so that none of them holds up a command. They
-# follow an index and read no more than they are told, which the planner would judge by what there was.
+# follow an index and read a bounded number of rows; the planner would choose by outdated statistics.
 LOG = Profile(
     "log",
     statement_timeout_s=10.0,
@@ -96,7 +97,7 @@ LOG_READERS = 4  # pages take some milliseconds each
 # asked for. It must not read rows in order until enough have passed: that would read them all.
 SEARCH = Profile(
     "search",
-    statement_timeout_s=0.1,  # 10 ms find what 20 of 10,000,000 rows have; more time finds what is common
+    statement_timeout_s=0.1,  # 10 ms find 20 of 10,000,000 rows; what takes longer is a common value
     command_timeout_s=3.0,
     lean=True,
     settings={
@@ -116,7 +117,8 @@ UPKEEP = Profile(
     settings={"lock_timeout": "60000"},
     abandons=True,
 )
-# Proved every second, and reads are refused once it was silent for five: so it must fail sooner.
+# The connection is checked every second. Requests are refused once it was silent for five, so its
+# statements must fail sooner.
 LISTENER = Profile(
     "listener", statement_timeout_s=3.0, command_timeout_s=3.5, connects_itself=False
 )

@@ -14,8 +14,9 @@ TRIES = (
 
 
 async def write(pool: Pool, sql: str, *arguments: Argument) -> list[Record]:
-    """Run one statement, connecting first. Raises StoreError; of StoreAwayError `maybe_written` says
-    whether the statement had left. One that lost a race has written nothing and is run again."""
+    """Run one statement, connecting first. Raises StoreError; `maybe_written` of a StoreAwayError says
+    whether the statement had been sent. A statement that lost a race has written nothing, and is run
+    again."""
     for _ in range(TRIES - 1):
         try:
             return await _write(pool, sql, *arguments)
