@@ -121,7 +121,7 @@ class Takeover:
     live_writers: int
 
 
-# The statement that decides whether a takeover may succeed the node that has the part.
+# The function that decides whether a takeover can succeed the node that has the part.
 MaySucceed = Callable[[Active | None], bool]
 
 
@@ -218,8 +218,8 @@ class Ownership:
             if not may_succeed(await active_node(upkeep, self.part)):
                 return None
             epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
-            # A standby's row gives no right (`storage.nodes.membership`), and its node may just be
-            # entering itself below it.
+            # A standby's row gives no right, and its node may just be registering with it
+            # (`storage.nodes.membership`): it stays.
             await upkeep.fetch(
                 "DELETE FROM processes WHERE id = ANY($1::uuid[]) AND epoch >= 0", holders
             )

@@ -25,7 +25,7 @@ EXAMINED = 2_000  # rows that one page looks at: some 5 ms
 GROUPED = 20_000  # rows that are grouped: some 40 ms, mostly to read and to sort them
 TYPES = 10  # event types that a group names
 _END_MS = (1 << 63) - 1
-_SUMMARISED = {"event_types", "error_categories", "customers"}  # what a search has an index for
+_SUMMARISED = {"event_types", "error_categories", "customers"}  # filters with an index for searches
 
 # $1 environment, $2 lowest id, $3 and $4 the place to stay below, $5 earliest death, $6 rows to look at.
 # As in `walk.stream`, the order says which index is followed.
@@ -61,8 +61,8 @@ WHERE d.environment = $1::integer AND coalesce(d.trouble, 0) = 3 AND d.id >= $2:
   AND (d.dead_lettered_at_ms, d.id) < ($3::bigint, $4::uuid)
   AND d.dead_lettered_at_ms >= $5::bigint{{matches}}
 ORDER BY d.dead_lettered_at_ms DESC, d.id DESC LIMIT $6::integer"""  # noqa: S608 - constants
-# Deaths that are alike in all that a signature is made of are counted first, so that signatures are made
-# for few. `place` 1 is the latest death. Narrow rows are sorted in memory.
+# Deaths that are equal in all columns of a signature are counted first, so that few signatures are made.
+# `place` 1 is the latest death. The rows are narrow, so that they are sorted in memory.
 _DEATHS = """d.id, d.destination, d.customer, d.event_type, d.error_category, d.response_status,
     d.last_error, d.dead_lettered_at_ms"""
 _GROUPS = """
@@ -120,7 +120,7 @@ class PostgresDeadLetterLog:
     """`engine.log.delivery_log.DeadLetterLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. None: pages are read in order alone."""
+        """`searchers`: connections of the profile SEARCH. None: pages are only read in order."""
         self._pool = pool
         self._searchers = searchers
 
@@ -140,7 +140,7 @@ class PostgresDeadLetterLog:
         rows = await self._pool.fetch(sql, *arguments, *values)
         some = bool(rows) and rows[0]["id"] is not None
         if some and len(rows) <= limit and look_at == SCATTERED:
-            # Some have passed: this is the cheaper way to as many more.
+            # Some rows match: reading on in order is the cheaper way to more of them.
             look_at = EXAMINED
             arguments = _arguments(environment, which, below, look_at, one=one)
             rows = await self._pool.fetch(sql, *arguments, *values)
@@ -153,7 +153,7 @@ class PostgresDeadLetterLog:
             try:
                 found += await self._search(searchers, environment, which, bottom, wanted)
             except TooSlowError:
-                pass  # the page ends where it was read in order
+                pass  # the page ends where the reading in order ended
             else:
                 bottom = None
         shown = [delivery_entry(_without_ends(row)) for row in found[:limit]]

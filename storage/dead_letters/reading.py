@@ -10,7 +10,7 @@ from storage.database.bridge import Pool
 from storage.database.plan_refresh import KNOWN
 from storage.log.walk import LOWEST, id_bounds
 
-# Of what deliveries died: numbers in the text differ. `escape` has a text for any bytes.
+# The cause of a death, without the numbers in its text, which differ. `escape` makes text of any bytes.
 SIGNATURE = """md5(concat_ws('|', destination, coalesce(error_category::text, '-'),
     coalesce(response_status::text, '-'),
     regexp_replace(encode(substring(coalesce(last_error, ''::bytea) FROM 1 FOR 200), 'escape'),
@@ -46,7 +46,7 @@ def conditions(names: Collection[str], first: int) -> str:
 
 EXAMINED = 2_000  # rows that one search looks at: some 5 ms
 COUNTED = (
-    20_000  # that one count looks at: some 30 ms, and the connection is free again between two
+    20_000  # rows that one count looks at: some 30 ms; between two counts the connection is free
 )
 
 # $1 environment, $2 after, $3 lowest, $4 below, $5 rows to look at, $6 rows wanted; then the filter's.
@@ -70,7 +70,7 @@ _NAMED = """
         SELECT {columns} FROM deliveries d {where} AND d.trouble = 3 AND d.id = n.id LIMIT 1
     ) d ORDER BY d.id LIMIT $5::integer"""
 _WAYS = {"in order": _IN_ORDER, "of one": _OF_ONE, "named": _NAMED}
-# Of the rows that were looked at those that pass; where more do than are wanted, the first of them.
+# The matching rows among those that were looked at, and no more of them than are wanted.
 _STRETCH = """
 WITH examined AS MATERIALIZED ({way}),
 passing AS MATERIALIZED (SELECT id, destination FROM examined WHERE true{matches}),

@@ -1,7 +1,7 @@
 """Writes of the dead-letter queue: requeue and discard, each one statement on the intake's connection.
 
-Both change only deliveries that are FAILED and IN_DLQ: of two at once, the second one finds nothing to
-do. Both write their audit entry with their change.
+Both change only deliveries that are FAILED and IN_DLQ: of two commands at once, the second one finds
+nothing to do. Both write their audit entry with their change.
 """
 
 from collections.abc import Sequence
@@ -17,8 +17,8 @@ from storage.database.errors import PartitionMissingError
 from storage.database.plan_refresh import PlanRefresh
 from storage.ownership import INTAKE_OWNER, Ownership
 
-# $3 environment, $4 ids, $5 ... $15 the audit entry, $16 the name of its count or null, $17 what it
-# stands at. The entry of a request in chunks is written by the first and counted up by the others.
+# $3 environment, $4 ids, $5 ... $15 the audit entry, $16 the name of its count or null, $17 the count so
+# far. The first chunk of a request writes the entry, and the others raise its count.
 _BEGIN = "WITH " + INTAKE_OWNER.format(process="$1", epoch="$2")
 _AUDITED = """,
 audited AS (
@@ -211,7 +211,7 @@ class PostgresRequeue:
                 audited.before,
                 *more,
             )
-        except PartitionMissingError as error:  # nothing is to be waited for: no row is inserted
+        except PartitionMissingError as error:  # no row is inserted: there is nothing to wait for
             raise PoisonError("a delivery's partition was removed") from error
         if not rows:
             await self._ownership.reclaim_intake(self._connection, epoch)

@@ -18,8 +18,8 @@ log = structlog.get_logger("angarium.storage")
 
 NAME = "angarium"  # made by us when root starts the server and no such account exists
 FALLBACK = "nobody"  # where accounts cannot be made (a read-only /etc)
-# Of our environment, what PostgreSQL's programs have use for. The rest is not theirs to know: the master
-# key may be in it, and credentials of the file store, and whoever gets into a database can read its own.
+# The variables of our environment that PostgreSQL's programs need. They do not get the others, which can
+# be the master key and credentials of the file store: an intruder in the database can read its variables.
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH")
 
 
@@ -56,7 +56,7 @@ class Account:
         """
         if not self.switches:
             return
-        # A link on the way (an installer that links packages instead of copying them) has both.
+        # A path with a link (of an installer that links packages instead of copying them) needs both.
         for folder in dict.fromkeys((*path.absolute().parents, *path.resolve().parents)):
             mode = folder.stat()
             if mode.st_uid == self.uid:
@@ -95,7 +95,7 @@ def _made() -> pwd.struct_passwd | None:
         return None
     command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", NAME]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
-    entry = _found(NAME)  # two that make it at once: one fails, both find it
+    entry = _found(NAME)  # of two processes that make it at once, one fails, and both find it
     if entry is None:
         log.warning("embedded.account_not_made", name=NAME, error=done.stderr.strip())
     return entry

@@ -364,7 +364,7 @@ def has_database(data_dir: Path) -> bool:
 
 @contextmanager
 def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
-    """Use the database of a data folder for a moment: through the running server, or one's own.
+    """Use the database of a data folder for a moment: through the running server, or a server of our own.
 
     For commands beside a server. A server that is just starting or stopping is awaited.
     """

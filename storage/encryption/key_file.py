@@ -17,7 +17,7 @@ log = structlog.get_logger("angarium.storage")
 KEY_FILE = "master.key"
 _TEXT = """\
 # Angarium's master key: it opens the secrets in the database. Keep a copy apart from the database's
-# backups; without it they are lost. The first one seals, all open. To replace it:
+# backups: without the key the secrets are lost. The first key seals, all keys open. To replace the key:
 # `angarium master-key rotate`, while the server runs.
 """
 
@@ -92,7 +92,7 @@ class KeyFile:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                if self.path.exists():  # its owner is to read it still, whoever writes it
+                if self.path.exists():  # the file's owner stays, whichever account writes it
                     present = self.path.stat()
                     os.fchown(file.fileno(), present.st_uid, present.st_gid)
                 file.write(_TEXT)
@@ -147,14 +147,14 @@ def open_secret_box(
     if own_database and key_file is None:
         raise SecretBoxError(
             "ANGARIUM_MASTER_KEY is required with a database of your own, or ANGARIUM_MASTER_KEY_FILE: it"
-            " encrypts the secrets in there. Make one with `openssl rand -base64 32`, and keep it"
+            " encrypts the database's secrets. Make one with `openssl rand -base64 32`, and keep it"
         )
     try:
         keys = file.read()
     except FileNotFoundError:
         if own_database:
             raise SecretBoxError(
-                f"{file.path} is not there: it is to hold the master key"
+                f"{file.path} does not exist: it must hold the master key"
             ) from None
         file.make()
         keys = file.again()

@@ -15,7 +15,7 @@ from storage.encryption.secretbox import ID_BYTES, SecretBox
 
 KIND = "master_key"  # of the notification that the keys have changed
 BEGINNING = (-1, "00000000-0000-0000-0000-000000000000")  # before every row
-BATCH = 500  # rows that are sealed anew at a time: some 20 ms, and their locks
+BATCH = 500  # rows that are sealed anew, and locked, at a time: some 20 ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Sealed:
     place: str
 
 
-# Every column with sealed values. A test holds it to what the code seals.
+# Every column with sealed values. A test compares this list with the columns that the code seals.
 EVERYTHING = (
     Sealed("destinations", "sealed", "destinations/{}"),
     Sealed("destinations", "authentication", "destinations/{}/authentication"),
@@ -52,7 +52,7 @@ _HISTORY = """
     FROM master_keys ORDER BY added_at, id
 """
 _ADD = "INSERT INTO master_keys (id) VALUES ($1::bytea) ON CONFLICT (id) DO NOTHING"
-# A key of before the first rotation comes in here.
+# A key from before the first rotation gets its record here.
 _PROMOTE = """
     WITH first AS (
         UPDATE master_keys SET
@@ -99,7 +99,7 @@ class Past:
     first_at: datetime | None
     resealed_at: datetime | None
     needed_until: datetime | None
-    unneeded: bool | None  # whether that has passed
+    unneeded: bool | None  # whether `needed_until` has passed
 
 
 async def tell(pool: Pool, process: str, keys: Sequence[bytes], signed_for_s: float) -> None:
@@ -168,7 +168,7 @@ async def counts(connection: Connection) -> dict[bytes, int]:
 async def reseal(
     connection: Connection, box: SecretBox, sealed: Sealed, after: tuple[int, str] = BEGINNING
 ) -> tuple[int, str] | None:
-    """Seal again the values of the next rows after these that another key than the first has sealed.
+    """Seal again the values of the next rows after `after` that another key than the first has sealed.
     Return the last row, None if there are no more.
 
     A value is written only if it is unchanged since it was read, so a change meanwhile wins. No version

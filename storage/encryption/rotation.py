@@ -29,8 +29,8 @@ class RotationError(Exception):
 
 
 class Rotation:
-    """The keys of one installation, by a connection of its own: `file`, or None where they are in a
-    setting. Made by a command, under `held`."""
+    """The rotation of one installation's keys, with a connection of its own. `file` is None if the keys
+    are in a setting. The command that makes a rotation calls `hold` first."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Rotation:
             raise RotationError(f"it is not known since when {name} is not used: rotate once")
         if not past[key].unneeded:
             until = f"{past[key].needed_until:%Y-%m-%d %H:%M} UTC"
-            raise RotationError(f"what {name} has signed is good until {until}: drop it then")
+            raise RotationError(f"signatures by {name} are valid until {until}: drop it then")
         for process in await master_keys.processes(self._connection):
             if process.keys[:1] == (key,):
                 raise RotationError(f"the running server seals with {name}: restart it first")
@@ -162,7 +162,7 @@ class Rotation:
         self._step("finished")
         return former[0], first
 
-    # --- what it is sure of
+    # --- checks
 
     async def _check_keys(self) -> None:
         """Raise RotationError if these are not the keys of this database."""
@@ -192,7 +192,7 @@ class Rotation:
 
     def _step(self, step: str) -> None:
         if self._connection.connects != self._session:
-            raise StoreAwayError("the connection was lost, and the right to go on with it")
+            raise StoreAwayError("the connection was lost, and with it the lock of the rotation")
         self._reached(step)
 
 

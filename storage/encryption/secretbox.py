@@ -135,12 +135,12 @@ def key_id(key: bytes) -> bytes:
 
 
 def parse_keys(text: str) -> list[bytes]:
-    """Return the keys of a setting: base64, one or several, apart by commas or white space."""
+    """Return the keys of a setting: base64, one or several, separated by commas or white space."""
     keys = []
     for part in text.replace(",", " ").split():
         try:
             key = base64.b64decode(part.replace("-", "+").replace("_", "/"), validate=True)
-        except ValueError:  # what is no ASCII is none of binascii's errors
+        except ValueError:  # not only binascii.Error: text that is not ASCII raises another one
             raise SecretBoxError("a master key must be base64 (openssl rand -base64 32)") from None
         if len(key) != KEY_BYTES:
             raise SecretBoxError(f"a master key must have {KEY_BYTES} bytes, not {len(key)}")

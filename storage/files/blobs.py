@@ -30,12 +30,12 @@ if TYPE_CHECKING:  # the library has these names for checkers only
     from obstore.store import ClientConfig, ObjectStore, RetryConfig, S3Config
 
 SAID = 500  # characters of an error that are kept: a store can answer with megabytes
-THREADS = 16  # a piece is read in less than a millisecond here, and in some 50 from a store
-# Who uploads waits for it: two tries of an answer within so long, then it is a 503.
+THREADS = 16  # a piece takes less than a millisecond from a folder, and some 50 from a store
+# An upload waits for these retries. After them, or after this time, it is refused with a 503.
 _RETRIES: "RetryConfig" = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
 _CONNECT_S = 5
-_TIMEOUT_S = 30  # for 25 MiB to a store that is slow
-_TRIED = "tried"  # what a trial writes begins so: one that a crash left there can be told
+_TIMEOUT_S = 30  # for 25 MiB to a slow store
+_TRIED = "tried"  # the beginning of a trial's key: it tells what a crash of the trial left there
 _OPTIONS = frozenset({"region", "endpoint", "allow_http", "virtual_hosted_style"})
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class ObjectBlobs:
             piece = await self._run(lambda: next(stream, None))
             if not piece:
                 raise BlobsAwayError(f"{left} bytes are missing")
-            if len(piece) > left:  # of an answer that had told how long it is
+            if len(piece) > left:  # the answer is longer than the range that was asked for
                 raise BlobsAwayError("the store sent more than was asked for")
             left -= len(piece)
             for begin in range(0, len(piece), PIECE_BYTES):
@@ -98,7 +98,7 @@ class ObjectBlobs:
         await trio.lowlevel.checkpoint_if_cancelled()
         if self._stopped:
             raise BlobsAwayError("the file store: the service is stopping")
-        # Shielded, since what is half done cannot be judged by who leaves; `stop` ends it all the same.
+        # Shielded, since a caller that leaves could not tell what was done. `stop` ends the work even so.
         with trio.CancelScope(shield=True) as scope:
             self._under_way.add(scope)
             try:
@@ -116,8 +116,8 @@ class ObjectBlobs:
             said = error.strerror or str(error)[:SAID]
             raise BlobsAwayError(f"the file store: {said}") from None
         except BaseError as error:
-            # Its text may hold a request, but never a credential; it goes to the log alone. It holds what
-            # the store answered, too, of any length: nothing keeps the whole of that.
+            # The text can hold a request, but never a credential; it goes to the log alone. It also holds
+            # the store's answer, of any length, so only its beginning is kept.
             raise BlobsAwayError(f"the file store: {str(error)[:SAID]}") from None
 
     # --- in a thread
@@ -128,10 +128,11 @@ class ObjectBlobs:
             if size == 0:
                 obstore.put(self._store, key, b"", use_multipart=False)
                 return
-            # One request, of pages that the system may drop and read again: parts of a multipart upload
-            # would be 5 MiB of memory each, and be left there by a crash.
+            # One request, from pages that the system can drop and read again. Parts of a multipart upload
+            # would take 5 MiB of memory each, and a crash would leave them in the store.
             view = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-            obstore.put(self._store, key, view, use_multipart=False)  # unmapped by whoever is last
+            # The map ends with the last reference to it.
+            obstore.put(self._store, key, view, use_multipart=False)
 
     def _stream(self, key: str, start: int, end: int) -> Iterator[bytes]:
         found = obstore.get(self._store, key, options={"range": (start, end)})
@@ -160,7 +161,7 @@ class FolderBlobs(ObjectBlobs):
 
     def _delete(self, key: str) -> None:
         super()._delete(key)
-        # Or what was removed could come back with nobody to know.
+        # Otherwise a removed file could come back after a crash, unnoticed.
         sync_folder((self._folder / key).parent)
 
     def _ensure(self, folder: Path) -> None:
@@ -185,7 +186,7 @@ def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
         return FolderBlobs(folder)
     try:
         return _s3(setting)
-    except (BaseError, ValueError) as error:  # of the library, such as of a prefix with `..`
+    except (BaseError, ValueError) as error:  # the library's, such as for a prefix with `..`
         raise FileStoreError(f"the file store's address cannot be used: {error}") from error
 
 
@@ -230,7 +231,7 @@ def _s3_store(setting: str, retries: "RetryConfig", timeout_s: float) -> S3Store
     unknown = sorted(set(given) - _OPTIONS)
     if unknown:
         raise FileStoreError(f"the file store's address has unknown options: {', '.join(unknown)}")
-    config: S3Config = {"disable_bulk_delete": True}  # one at a time, which every store knows
+    config: S3Config = {"disable_bulk_delete": True}  # not every store can delete several at once
     if "region" in given:
         config["region"] = given["region"]
     if "endpoint" in given:

@@ -23,7 +23,7 @@ from engine.model.errors import Refusal
 
 WRITE_BYTES = (
     128 * 1024
-)  # bytes at a time: a change of threads costs 50 us, and each upload holds so much
+)  # bytes at a time: a change of threads costs 50 us, and each upload holds so many bytes
 THREADS = 8  # more threads do not make a disk faster, and each takes a core for hashing
 _LOCK = "lock"
 

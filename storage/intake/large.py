@@ -1,7 +1,7 @@
 """The store of large groups: written in parts within one transaction, all of them or none.
 
 As one statement a thousand events would hold the loop for some 8 ms while its arguments are made.
-Between two parts other tasks run. It costs two round trips more.
+Between two parts other tasks run. The transaction costs two more round trips.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ PART_ROWS = 128  # events and deliveries of a part: about half a millisecond of 
 
 
 class _NotOursError(Exception):
-    """A part found no right to write."""
+    """The statement of a part found no right to write."""
 
 
 class PostgresLargeIntake(PostgresIntake):
@@ -26,7 +26,7 @@ class PostgresLargeIntake(PostgresIntake):
         try:
             async with self._connection.transaction():
                 return await self._write_parts(group, epoch)
-        except _NotOursError:  # not renewed within: what a transaction writes may be rolled back
+        except _NotOursError:  # the right is renewed outside: the transaction was rolled back
             return None
 
     async def _write_parts(self, group: IntakeGroup, epoch: int) -> Acceptance:

@@ -18,7 +18,7 @@ from storage.encryption.secretbox import SecretBox
 from storage.files.rows import FILE_COLUMNS, file_columns
 from storage.ownership import INTAKE_OWNER
 
-# Looking a member up costs more than a call.
+# Constants, since looking up a member of an enumeration costs more than a call.
 _NORMAL, _ORDINARY = DeliveryOrigin.NORMAL, DeliveryKind.EVENT
 
 _EVENT = (
@@ -251,7 +251,7 @@ def _due_ms(file: FileRecord, deliveries: Counter[str], now_ms: int) -> int | No
 
 
 def _bind_claims(arguments: Arguments, claims: list[KeyClaim]) -> None:
-    claims = sorted(claims, key=attrgetter("environment", "key"))  # two processes must not deadlock
+    claims = sorted(claims, key=attrgetter("environment", "key"))  # one order: no deadlocks
     arguments.shared([c.environment for c in claims])
     arguments.add([c.key for c in claims], [c.event for c in claims])
     arguments.shared([c.deliveries for c in claims])

@@ -109,10 +109,10 @@ class PostgresIntake:
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
         """Delete backlog rows; see the port. Raises OwnershipLostError if this process has lost the
         right to write."""
-        await self._ensure_connected()  # where no event comes nothing else does
+        await self._ensure_connected()  # as long as no event comes, nothing else connects
         await self._freshness.keep(_FORGET)
         epoch = self._ownership.intake_epoch
-        ordered = sorted(destinations)  # as every statement that locks several of them
+        ordered = sorted(destinations)  # the order in which all statements lock these rows
         owned = await self._connection.fetch(
             _FORGET,
             self._ownership.process,
@@ -150,7 +150,7 @@ class PostgresIntake:
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
         lost = await self._holders(claims)
-        # Of what they were lost to nothing true can be said; the rest of the group is as durable as any.
+        # If the holder of a lost claim is gone, nothing is known of it. The rest of the group is durable.
         return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 
     async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:

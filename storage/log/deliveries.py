@@ -33,15 +33,16 @@ from storage.log.searching import SCATTERED, search
 from storage.log.selection import Selection, select, select_among
 from storage.log.walk import EXAMINED, HIGHEST, LOWEST, Further, Step, found, id_bounds, walk
 
-ATTEMPTS = 100  # of a detail, the latest: a schedule makes 21, and requeues make any number
-ATTEMPT_BYTES = 512 * 1024  # of what receivers said in a detail: 32 whole bodies
-SENT_AMONG = 1_000  # older attempts that are looked through for the last that sent a request
+ATTEMPTS = 100  # the latest ones, in a detail: a schedule makes 21, and requeues make any number
+ATTEMPT_BYTES = 512 * 1024  # of receivers' answers in a detail: 32 whole bodies
+SENT_AMONG = 1_000  # older attempts that are searched for the last one that sent a request
 
 _ENTRY = f"""
 SELECT {ENTRY_COLUMNS}
 FROM deliveries d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
-# At most $5 bytes of what was said, but one row at least: `found` says whether there are more. The bytes
-# are told by the values' heads: what is not shown is not read.
+# At most $5 bytes of answers and messages, but at least one row. `found` counts the rows without these
+# limits, up to $4 + 1. The heads of stored values have their lengths: a value that is not shown is not
+# read.
 _ATTEMPTS = f"""
 SELECT * FROM (
     SELECT a.*, count(*) OVER () AS found, row_number() OVER newest AS place,
@@ -71,7 +72,7 @@ _SENT = """
 SELECT version, url, headers, algorithm, template, config, method, authorizes
 FROM destination_versions
 WHERE environment = $1::integer AND destination = $2::uuid AND version = $3::integer"""
-# In its final state from the first: it is never read back, and no counter knows it.
+# The delivery of a test has its final state from the first: no actor reads it, and no counter counts it.
 _INSPECTION = """
 WITH tested AS (
     INSERT INTO events (environment, id, origin, type, occurred_at_ms, deliveries, customer, payload)
@@ -95,7 +96,7 @@ class PostgresDeliveries:
     """`engine.log.delivery_log.DeliveryLog` on the pool."""
 
     def __init__(self, pool: Pool, searchers: Pool | None = None) -> None:
-        """`searchers`: connections of the profile SEARCH. None: lists are walked alone."""
+        """`searchers`: connections of the profile SEARCH. None: lists are only walked in order."""
         self._pool = pool
         self._searchers = searchers
 
@@ -128,7 +129,7 @@ class PostgresDeliveries:
         ) -> tuple[list[Any], str | None]:
             if left == limit and seek is not None:
                 return await seek(low, high, start, left)
-            # Some have passed: the walk is the cheaper way to as many more.
+            # Some rows match: the walk is the cheaper way to more of them.
             return await go(low, high, left, most=EXAMINED - SCATTERED, further=seek)
 
         if seek is None or which.examine is not None or not selection.scattered:
@@ -171,7 +172,7 @@ class PostgresDeliveries:
 
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
         """Return one delivery with all its parts; see the port."""
-        # One snapshot, or a row could speak of attempts that are not among them.
+        # One snapshot: otherwise the delivery's row and its attempts could disagree.
         async with self._pool.transaction("REPEATABLE READ READ ONLY") as connection:
             row = await connection.fetch_row(_ENTRY, environment, delivery)
             if row is None:

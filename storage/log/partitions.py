@@ -46,10 +46,10 @@ TABLES = (
     PartitionedTable(
         "deliveries",
         "id",
-        # Two thirds of each page are left for the new versions that successes make, which are up to 2.3
-        # times as long, since they keep their attempt: 100 % of these updates touch no index then, also
-        # where a whole page is settled at once. Dead versions are pruned as pages are visited, so vacuum
-        # need not hurry either.
+        # Two thirds of each page are left for the new versions that successes make. A new version is up
+        # to 2.3 times as long, since it includes the attempt. So none of these updates touches an index,
+        # even if a whole page is settled at once. Dead versions are pruned as pages are visited: vacuum
+        # need not hurry.
         "fillfactor = 30, autovacuum_vacuum_threshold = 100000,"
         " autovacuum_vacuum_scale_factor = 0.05, " + _INSERTED,
     ),
@@ -58,7 +58,7 @@ TABLES = (
 
 
 class State(Enum):
-    """The state of a partition between its table and its removal."""
+    """The state of one day's partition."""
 
     ATTACHED = auto()
     DETACHING = auto()  # a removal was interrupted half way; it must be finished

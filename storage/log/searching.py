@@ -16,12 +16,12 @@ from storage.log.partitions import lowest_id
 # Rows that a walk looks at before a search, where each is in a page of its own: some 5 ms.
 SCATTERED = 500
 WIDER = 8  # times as long as the window before: six windows reach from a minute to a month
-# The first window is at least as long. A walk that stopped within a busy second says little of the rest.
+# The first window is at least so long: a walk that stopped within a busy second says little of the rest.
 SHORTEST_MS = 60_000
 LONGEST_MS = 100 * 86_400_000  # a longer window is the last one: few servers keep rows for so long
 
 # Parameters $1 environment, $2 lowest id, $3 id to stay below, $4 rows wanted, and what `matches` names.
-# OFFSET keeps order and limit from the choice of an index. Within one partition, PostgreSQL 18 otherwise
+# OFFSET keeps ORDER BY and LIMIT out of the choice of an index. In one partition, PostgreSQL 18 otherwise
 # takes an index scan in order, which the connection forbids, and reads all rows of the window.
 _SEARCH = """
 SELECT {columns} FROM (

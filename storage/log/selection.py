@@ -20,11 +20,12 @@ from storage.log.entries import ENTRY_COLUMNS
 from storage.log.searching import search_statement
 from storage.log.walk import step_statement, stream
 
-# Past so many the environment's own order is walked, and the rest left to the rows.
+# A filter of more streams is walked in the environment's own order, and compared with the rows.
 MOST_STREAMS = 64
 _EVERY_TROUBLE = frozenset(DeliveryTrouble)
 _EVERY_ORIGIN = frozenset(DeliveryOrigin)
-# Which values of `trouble` rows can have that pass a filter; what is not named here can have none.
+# The values of `trouble` that matching rows can have. A row with a status that is not named here can also
+# be without trouble.
 _OF_STATUS = {
     DeliveryStatus.FAILED: frozenset({DeliveryTrouble.FAILED, DeliveryTrouble.DEAD}),
     DeliveryStatus.RETRYING: frozenset({DeliveryTrouble.RETRYING}),
@@ -35,7 +36,7 @@ _OF_DLQ = {
     DlqStatus.RETRIED_FROM_DLQ: frozenset({DeliveryTrouble.RETRYING, DeliveryTrouble.REQUEUED}),
 }
 _UNSETTLED = frozenset({DeliveryStatus.PENDING, DeliveryStatus.RETRYING})
-# What is RETRYING at a destination that is DISABLED is held as PENDING.
+# A RETRYING delivery of a DISABLED destination is held, and counts as PENDING.
 _HELD_AS_PENDING = """(status = ANY({value}::smallint[])
     OR (status = 4 AND destination = ANY({held}::uuid[])))"""
 _NOT_HELD = """(status = ANY({value}::smallint[])
@@ -64,7 +65,7 @@ class Selection(Struct, frozen=True):
     arguments: tuple[Any, ...]  # from the sixth on
     streams: int
     filtered: bool
-    scattered: bool  # its rows are in as many pages
+    scattered: bool  # whether each of its rows is likely to be in another page
     search: str  # the statement of a search
     searched: tuple[Any, ...]  # its arguments, from the fifth on
 
@@ -169,7 +170,7 @@ def _held(which: DeliveryFilter) -> str:
     return "held as PENDING" if DeliveryStatus.PENDING in wanted else "not held"
 
 
-# What the partial indexes say.
+# The condition of the partial indexes.
 _TROUBLED = " AND d.trouble IS NOT NULL"
 _INDEXES = {
     "environment": (0, [stream("deliveries")]),
@@ -218,7 +219,7 @@ _INDEXES = {
             )
         ],
     ),
-    # The deliveries that an event had from the first are a range of the primary key.
+    # The deliveries that an event was accepted with are a range of the primary key.
     "event": (
         3,
         [

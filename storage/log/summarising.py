@@ -16,10 +16,10 @@ from storage.log.partitions import Partition, day_of
 INTERVAL_S = 60.0
 TABLES = ("deliveries", "events")  # the tables that are searched
 DAYS = 2  # today, and yesterday's last pages
-# A vacuum has the same lock. It gives way to whoever waits for a second, and would never end so.
+# A vacuum holds the same lock. It gives way to a session that waits for a second, and would never finish.
 LOCK_WAIT_MS = 300
 
-# A table's number of pages, which an insert may have begun since.
+# A table's number of pages. Inserts can have begun further pages since.
 _PAGES = "SELECT pg_relation_size(to_regclass($1::text)) / current_setting('block_size')::bigint"
 # Ranges are summarised once they are full. Inserts into a range that has a summary write the summary
 # anew, each time 500 bytes of PostgreSQL's log. $4: the last range too, although it is not full.

@@ -14,10 +14,10 @@ from engine.model.identity import created_at_ms
 from storage.log.partitions import DAY_MS, day_of, lowest_id, midnight_ms
 
 EXAMINED = 2_000  # rows for one page: some 5 ms; then the page is short and the caller comes again
-FIRST = 200  # of these at first, where filters are left to the rows
-AMPLE = 2  # times as many rows are then looked at as would do, were they all alike
-# Days that are looked at before all the rest: a stream in every partition costs 10 us each, also where a
-# page is filled from the newest day, as most are (of 39 partitions and four streams 2 ms).
+FIRST = 200  # rows of the first step, if filters are compared with the rows
+AMPLE = 2  # later steps look at so many times the rows that would do if matches were spread evenly
+# Days that are looked at before all the rest. Each stream costs 10 us in each partition (2 ms for four
+# streams in 39 partitions), even if a page is filled from the newest day, as most pages are.
 DAYS = (1, 7)
 LOWEST = "00000000-0000-0000-0000-000000000000"
 HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
@@ -111,7 +111,7 @@ def _clamped(instant_ms: int) -> int:
 
 
 def _floors(low: str, high: str) -> Iterator[str]:
-    """Yield how far down to look at each stage. The clock only gives the start."""
+    """Yield the lowest id to look at in each stage. The clock only gives the newest day."""
     newest = day_of(min(created_at_ms(high), int(time.time() * 1000)))
     for days in DAYS:
         floor = lowest_id(max(0, midnight_ms(newest) - (days - 1) * DAY_MS))
@@ -132,12 +132,13 @@ async def walk(
     most: int | None = None,
     further: Further | None = None,
 ) -> tuple[list[Any], str | None]:
-    """Return at most `limit` rows, and the id below which to go on, None where nothing is left.
+    """Return at most `limit` rows, and the id below which to go on, None if no row is left.
 
-    `take` makes one step: not below an id, below another, looking at so many rows of each stream, for
-    so many matches. `by_days`: the table is partitioned, and not known to have few of these rows.
-    `most`: rows to look at in all; one step looks at no more than by default. `further` goes on where
-    these were too few for a page: not below an id, below another, for so many rows.
+    `take` makes one step; its arguments are the lowest id, the id to stay below, the rows to look at in
+    each stream, and the rows wanted. `by_days`: the table is partitioned, and not known to have few of
+    these rows. `most`: rows to look at in all; one step looks at no more than by default. `further`
+    goes on if these were too few for a page; its arguments are the lowest id, the id to stay below, the
+    id from which the walk began, and the rows wanted.
     """
     start = high
     rows: list[Any] = []
@@ -173,6 +174,6 @@ def _enough(wanted: int, examined: int, found: int, steps: int) -> int:
     """Return the number of rows to look at, by the share of rows that have matched so far."""
     if examined == 0 or steps == 0:
         return FIRST
-    if found == 0 or steps > 1:  # what is rare, or comes in clusters: all the rest, at once
+    if found == 0 or steps > 1:  # matches are rare, or come in clusters: all the rest, at once
         return EXAMINED
     return max(FIRST, AMPLE * wanted * examined // found)

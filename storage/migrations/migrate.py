@@ -25,11 +25,12 @@ from storage.database.locks import Lock, locked
 
 log = structlog.get_logger("angarium.storage")
 
-# Whoever needs a table that a file waits for waits behind it: ingestion, for one, which has 8 s.
+# A statement that needs a table for which a file waits must wait behind the file. A statement of the
+# intake, for example, has 8 s.
 LOCK_WAIT_MS = 1_000
-# After this the waiting statements pass, and the migration tries again. With the waiting it takes a
-# minute and a half. A longer lock is not held by a statement of ours: the error names its holder, which
-# the operator can end.
+# In a pause the waiting statements pass, and then the migration tries again. All tries together take a
+# minute and a half. No statement of ours holds a lock for longer. The error names the oldest
+# transactions, which the operator can end.
 PAUSES_S = (0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8)
 # The statement of a server that is killed in the middle of a file goes on, with its locks, until the
 # database notices.
@@ -46,7 +47,8 @@ _LEDGER = """
     )
 """
 _NOTE = "INSERT INTO schema_migrations (number, name, digest) VALUES ($1, $2, $3)"
-# Who might hold what a file waits for: the oldest transactions. Their statements may quote tenants.
+# The oldest transactions: one of them may hold the lock that a file waits for. Their statements are not
+# shown, since they can quote tenants' data.
 _OLDEST = """
     SELECT pid, coalesce(nullif(application_name, ''), 'no name') AS name,
         extract(epoch FROM now() - xact_start)::int AS age_s
@@ -56,7 +58,7 @@ _OLDEST = """
 """
 
 
-_UNKNOWN = "The connection was lost: it is there as a whole or not at all. Start again"
+_UNKNOWN = "The connection was lost: the migration is there as a whole or not at all. Start again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ async def migrate(connection: Connection, migrations: Sequence[Migration] | None
 
 
 async def _apply_missing(connection: Connection, migrations: Sequence[Migration]) -> int:
-    with suppress(StoreError):  # not every system can tell; there its statement runs to its end
+    with suppress(StoreError):  # some systems cannot check: there a lost client's statement runs on
         await connection.execute(f"SET client_connection_check_interval = {NOTICE_MS}")
     await connection.execute(_LEDGER)
     rows = await connection.fetch("SELECT number, name, digest FROM schema_migrations")

@@ -1,10 +1,11 @@
-"""The rows that all machines of one database agree on: the number of parts, and who is drained."""
+"""The rows that all machines of one database agree on: the number of parts, and the drained machines."""
 
 from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.database.locks import Lock, locked
 
-# A server that works has beaten meanwhile, and an operator who changes the setting waits no longer.
+# A server without a heartbeat for so long counts as stopped. A working server beats more often, and an
+# operator who changes the setting waits no longer than this.
 STOPPED_S = 5.0
 
 _FIRST = "INSERT INTO cluster (parts) VALUES ($1) ON CONFLICT DO NOTHING"

@@ -42,7 +42,7 @@ _SNAPSHOT = (
     Column("destination", "uuid"),
     Column("state", "bytea"),
 )
-# A row that is not there is not made: only the intake knows when a destination becomes dirty.
+# A missing row is not inserted: only the intake knows when a destination becomes dirty.
 _CLAUSES = """,
 marked AS (
     UPDATE destination_backlog b
@@ -67,7 +67,7 @@ def checkpoint_clauses(before: int) -> str:
 
 def bind_checkpoints(arguments: Arguments, group: SettleGroup) -> None:
     """Add the arguments of `checkpoint_clauses`."""
-    by_place = attrgetter("environment", "destination")  # the order in which all lock these rows
+    by_place = attrgetter("environment", "destination")  # the order in which statements lock rows
     marks = sorted(group.marks, key=by_place)
     snapshots = sorted(group.snapshots, key=by_place)
     arguments.add(
@@ -143,7 +143,7 @@ changed AS (
       AND d.seq = o.seq AND (d.status IN (0, 4) OR (d.dlq_status = 1 AND {dlq_status} = 3))
     RETURNING {status} <> 4 OR o.attempt_count <> o.expects AS lasting
 )"""
-# A failure without an attempt (archived, discarded) leaves what the last attempt had said.
+# A failure without an attempt (archived, discarded) keeps the answer and the error of the last attempt.
 _KEPT = """CASE WHEN {status} = 3 AND o.attempt_count = o.expects
         THEN coalesce({new}, d.{name}) ELSE {new} END"""
 _RESULT = """
@@ -151,13 +151,13 @@ SELECT CASE WHEN {whole} THEN c.changed
        ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
 FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
 _WHOLE = "c.changed = $4::integer"
-# Run again, the group is either all there already or all to be written. A corrected wait says nothing of
-# that: it leaves its row as the guard expects it, and is written at each run.
+# When a group is run again, either all of it is written already or none. A settlement that only corrects
+# a wait does not show which: its row passes the guard again, and each run writes it.
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (a.made = 0 AND a.lasting = 0)"
 _MADE = """, (SELECT (SELECT count(*) FROM made) AS made,
          (SELECT count(*) FROM changed WHERE lasting) AS lasting) a"""
-# An attempt that the first run has put into its delivery's row is there already; by a look-up that
-# leaves the planner no choice.
+# An attempt that the first run has put into its delivery's row is stored already. The look-up leaves the
+# planner no choice.
 _AGAIN = """
     WHERE (SELECT d.only_duration_ms FROM {table} d
            WHERE d.environment = {environment} AND d.id = t.delivery LIMIT 1) IS NULL
@@ -169,7 +169,7 @@ class Shape(Struct, frozen=True):
     """The kinds of rows and columns in a group, on which its statement's SQL depends."""
 
     table: str  # that the deliveries are updated in
-    successes: Successes | None  # where there is nothing but first-hand ones
+    successes: Successes | None  # not None if the group has only first-hand successes
     uniform: bool
     again: bool
     counted: bool  # it moves counters ...
@@ -241,7 +241,7 @@ def bind(group: SettleGroup) -> Statement:
     if settlements and not group.again and all(map(is_success, settlements)):
         single, marks = mark_singles(group)
         successes = bind_successes(arguments, settlements, marks, single)
-        if marks:  # the others' counters are sums of ours
+        if marks:  # the statement counts single successes; the others are summed here
             summed = [each for each, mark in zip(settlements, marks, strict=True) if not mark]
     else:
         attempts = [(s, s.attempt) for s in settlements if s.attempt is not None]
@@ -316,7 +316,7 @@ def _bind_states(arguments: Arguments, settlements: Sequence[Settlement]) -> Non
     arguments.shared([s.response_status for s in settlements])
     arguments.shared([s.error_category for s in settlements])
     arguments.shared([text_bytes(s.last_error) for s in settlements])
-    # Rounded up: an attempt is never early, after a restart neither.
+    # Rounded up: no attempt is early, not even after a restart.
     arguments.column(
         [None if s.next_attempt_at is None else ceil(s.next_attempt_at * 1000) for s in settlements]
     )

@@ -18,9 +18,9 @@ from storage.counters.minutes import LATENCY, early_minute
 from storage.database.columns import Arguments, Column, rows
 from storage.log.responses import lines_of_each
 
-# Where fewer than one in so many is a single one, their own clause and its mark cost more than they save.
+# If fewer than one success in so many is single, their own clause and its mark cost more than they save.
 _ONE_IN = 2
-# Durations are whole milliseconds: one is beyond a bound from the next whole number on.
+# Durations are whole milliseconds: a duration is beyond a bound from the next whole number on.
 _BEYOND = ", ".join(str(int(bound) + 1) for bound in BOUNDS_MS)
 # What the update returns of each row.
 SINGLES_COLUMNS = f"""d.environment, d.destination,
@@ -50,7 +50,7 @@ SINGLES_CLAUSE_OF_SOME = _clause(" WHERE c.single")
 
 
 class Singles(Enum):
-    """The number of a group's successes that are counted in this way."""
+    """How many of a group's successes are single: each the only one of its destination in the group."""
 
     NONE = auto()
     SOME = auto()
@@ -86,9 +86,9 @@ def _some_late(settlements: Sequence[Settlement], minute: int) -> bool:
 # The attempt of a delivery that succeeds at once goes into the delivery's own row if its response,
 # headers and body, has no more bytes than this: the pages of `storage.log.partitions` have room for that.
 INLINE_BYTES = 160
-_DELIVERED = DeliveryStatus.DELIVERED  # looking a member up costs more than a call
+_DELIVERED = DeliveryStatus.DELIVERED  # looking up a member costs more than a call
 
-_MARK = (Column("single", "boolean"),)  # where that is so of some
+_MARK = (Column("single", "boolean"),)  # for a group with `Singles.SOME`
 _SUCCESS = (
     Column("environment", "integer", shared=True),
     Column("delivery", "uuid"),
@@ -151,7 +151,7 @@ def success_clauses(
         success = response
         inline = _INLINE.format(**response.value)
     else:
-        # The delivery's own columns once more, by the very same parameters.
+        # The delivery's own columns again, with the same parameters.
         success = rows("o", mark + _SUCCESS, before, uniform=uniform)
         inline = ""
         stored = {name: response.value[name] for name in response.value if name != "single"}

@@ -37,7 +37,7 @@ LEG_COLUMNS = """
     destination::text AS destination, counted::text AS counted, total, cursor::text AS cursor,
     enqueued, skipped, all_counted, exhausted, step, ordered::text[] AS ordered"""
 
-# Archived destinations have no leg: what cannot be sent to is no part of the job.
+# Archived destinations have no leg: nothing can be sent to them.
 _LEGS = """legs AS (
         INSERT INTO replay_legs (environment, job, destination, counted, cursor)
         SELECT d.environment, changed.id, d.id, $26::uuid, $26::uuid
@@ -63,7 +63,7 @@ _CREATE = audited(
     "replay_job",
     _LEGS,
 )
-# It waits for the statement that is enqueuing, and none comes after it.
+# The update waits for an enqueuing statement under way, and no other one comes after it.
 _CANCEL = audited(
     """
         UPDATE replay_jobs SET status = 5, finished_at_ms = $3::bigint

@@ -20,7 +20,7 @@ SELECT id::text AS id, type, occurred_at_ms, customer, correlation_id, source,
 FROM events
 WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
 ORDER BY id LIMIT $4::integer"""
-# What an event had from the first has ids next to its own; a replay of it came later.
+# The deliveries that an event was accepted with have ids next to its own; those of replays came later.
 _UNDELIVERED = f"""
 WITH had AS MATERIALIZED (
     SELECT d.event FROM deliveries d

@@ -56,7 +56,7 @@ from storage.replays.statements import (
 )
 
 EXAMINED = 2_000  # rows that one step looks at: some 5 ms
-TYPES_PLACE = 5  # of a place, what the types of a stretch depend on
+TYPES_PLACE = 5  # the first so many arguments of a place: the types of a stretch depend on them
 HIGHEST_MS = (1 << 48) - 1
 
 REPLAYING = Profile(
@@ -132,9 +132,9 @@ class PostgresReplays:
         first = rows[0]
         picked, examined, last = first["picked"], first["examined"], first["last"]
         found = [] if first["id"] is None else rows
-        lost = _without(found)  # as retention may leave them
+        lost = _without(found)  # their events were removed or erased
         originals = deliveries_of(row for row in found if row["id"] not in lost)
-        # All that was looked at is done with, unless some of it was left for want of room.
+        # All rows that were looked at are done, unless a limit left out some of them.
         whole = len(found) == picked < limit
         through = last if whole else found[-1]["id"]
         return Stretch(
@@ -286,8 +286,8 @@ class PostgresReplays:
         return job_record(rows[0]) if rows else None
 
     async def _write(self, sql: str, *arguments: Argument) -> list[Record]:
-        """Write by the right to write, whose epoch may be renewed just now: then nothing is written, and
-        the runner comes again."""
+        """Write with the present epoch. If the epoch is being renewed, nothing is written, and the runner
+        tries again."""
         owner = (self._ownership.process, self._ownership.intake_epoch)
         return await write(self._pool, sql, *owner, *arguments)
 

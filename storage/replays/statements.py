@@ -1,7 +1,7 @@
 """The statements of `storage.replays.running`.
 
-Every one that writes is guarded by the right to write, the job's status and the step of the leg that it
-expects: a former owner, a cancelled job or a chunk that is run twice changes nothing.
+Every writing statement is guarded by the right to write, the job's status and the expected step of the
+leg: a former owner, a cancelled job or a chunk that is run twice changes nothing.
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ _STRAIGHT = """
     WHERE d.environment = $1::integer AND d.destination = $2::uuid
       AND d.id > $3::uuid AND d.id < $4::uuid
     ORDER BY d.id LIMIT $5::integer"""
-# Where only failures are wanted, those alone are looked at.
+# If only failures are wanted, the statement looks only at failures.
 _TROUBLED = """
     SELECT x.* FROM unnest($10::smallint[]) t (trouble) CROSS JOIN LATERAL (
         SELECT * FROM deliveries d
@@ -31,12 +31,12 @@ _NAMED = """
           AND d.id > $3::uuid AND d.id < $4::uuid LIMIT 1
     ) x ORDER BY x.id LIMIT $5::integer"""
 _WAYS = {"straight": _STRAIGHT, "troubled": _TROUBLED, "named": _NAMED}
-# What was settled when the job was created ($9), and has not changed since.
+# The deliveries that were settled when the job was created ($9), and have not changed since.
 _MATCHES = """
     status = ANY($6::smallint[]) AND origin = ANY($7::smallint[])
     AND ($8::text[] IS NULL OR event_type IN (SELECT unnest($8::text[])))
     AND updated_at_ms <= $9::bigint"""
-# What types a stretch has, for whoever knows which of them are meant.
+# The event types of a stretch: the caller knows which of them are meant.
 _TYPES = """
 WITH examined AS MATERIALIZED ({way})
 SELECT event_type, count(*) AS examined, max(id::text) AS last FROM examined GROUP BY event_type"""
@@ -69,7 +69,7 @@ FROM tail LEFT JOIN sized s ON s.before < ${bytes}::bigint
 ORDER BY s.id"""
 
 
-# One whose content was erased is as good as gone.
+# An event whose content was erased counts as removed.
 _EVENT_OF = EVENT_OF.replace("id = d.event", "id = d.event AND erased_at_ms IS NULL")
 
 
@@ -102,7 +102,7 @@ def read_statement(way: str) -> str:
 
 
 _OWNER = INTAKE_OWNER.format(process="$1", epoch="$2")
-# The job's row is locked first: who cancels waits, and finds everything or nothing of it done.
+# The job's row is locked first: a cancellation waits, and finds all of the step done or nothing.
 _TURN = (
     f"WITH {_OWNER}"  # noqa: S608 - constants
     """,
@@ -301,7 +301,7 @@ ended AS (
 )
 SELECT """ + JOB_COLUMNS + " FROM ended j " + TALLY_OF
 )
-# The deliveries that a job names are read once: all of a hundred jobs are megabytes.
+# The ids of deliveries that a job names are read once: those of a hundred jobs are megabytes.
 UNFINISHED = (
     SELECT_JOBS.replace(
         "j.delivery_ids::text[]",

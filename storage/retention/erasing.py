@@ -29,7 +29,7 @@ _ITS = """
     ) d"""
 _PENDING, _RETRYING = int(DeliveryStatus.PENDING), int(DeliveryStatus.RETRYING)
 _DEAD = int(DeliveryTrouble.DEAD)
-# Nothing that could still be sent may be left: it would be sent without its content.
+# An event with a delivery that can still be sent is not erased: it would be sent without its content.
 _CHANGE = f"""
     UPDATE events e SET payload = 'null', metadata = NULL, attachments = NULL, erased_at_ms = $3::bigint,
         trace = split_part(e.trace, ' ', 1)
@@ -62,7 +62,7 @@ _ALSO = f"""
     )"""  # noqa: S608 - constants
 _BEFORE = f"its AS MATERIALIZED ({_ITS})"
 _ERASE = audited(_CHANGE, 6, "event", also=_ALSO, before=_BEFORE)
-# One audit entry tells of all that a customer had.
+# No audit entry for each event: the request of a customer's erasure has one entry for all of them.
 _ERASE_MANY = f"WITH {_BEFORE}, changed AS ({_CHANGE}), {_ALSO} SELECT id::text FROM changed"  # noqa: S608
 
 
@@ -116,7 +116,7 @@ _EVENTS = """
     WHERE environment = $1::integer AND id > $2::uuid AND id < $3::uuid
     ORDER BY id LIMIT $4::integer
 """
-# A request that was repeated meanwhile means more: this one's end is not its end.
+# A request that was repeated meanwhile covers more events: it does not end when the earlier one does.
 _ERASED = """
     UPDATE customer_erasures SET cursor = $4::uuid, events = events + $5::bigint,
         finished_at_ms = CASE WHEN below = $3::uuid THEN $6::bigint END

@@ -73,7 +73,7 @@ class Housekeeping:
     async def run_once(self) -> Housework:
         """Do the due work. Raises StoreError; the next run does the rest."""
         now_ms = self._now_ms()
-        # First what the future needs: a removal that fails must not keep it from being made.
+        # Partitions first: they must be made even if a removal fails.
         covered = await make_partitions(self._connection, now_ms)
         self._on_range(covered)
         if not self._removes:

@@ -28,9 +28,9 @@ from storage.log.partitions import (
 
 log = structlog.get_logger("angarium.storage")
 
-CHUNK = 5_000  # rows deleted by one statement: some 20 ms, so that nobody waits for its locks
-PAUSE_S = 0.05  # between two, so that they take a fraction of the disk
-# Whoever asks about a hash meanwhile waits for its mark, or asks again: see `file_suspects`.
+CHUNK = 5_000  # rows deleted by one statement: some 20 ms, so that no session waits for long
+PAUSE_S = 0.05  # between two statements, so that they take a fraction of the disk's time
+# A session that asks about a hash meanwhile waits for its mark, or asks again: see `file_suspects`.
 _OLD_FILES = """
     WITH old AS MATERIALIZED (
         SELECT environment, id, event FROM files
@@ -69,7 +69,7 @@ async def remove_old_partitions(
     Kept are days with a PENDING or RETRYING delivery, and events that a delivery of another day
     (a replay) belongs to.
     """
-    # Of two clocks the one that removes less: a wrong one must not cost the whole log.
+    # Of our clock and the database's, the earlier one decides: a wrong clock must not cost the whole log.
     theirs = await connection.fetch_value("SELECT (extract(epoch FROM now()) * 1000)::bigint")
     oldest_kept = day_of(min(now_ms, theirs)) - timedelta(days=retention_days)
     removed: list[str] = []
@@ -93,8 +93,8 @@ async def _removed(connection: Connection, partition: Partition, kept: Iterable[
     elif partition.state is State.ATTACHED:
         if await _needed(connection, partition, kept):
             return False
-        # Alone it may not stand in a transaction. It waits for whoever uses the table now, and
-        # nobody waits for it.
+        # It cannot be part of a transaction. It waits for the sessions that use the table now, and
+        # no session waits for it.
         await connection.execute(f"ALTER TABLE {table} DETACH PARTITION {name} CONCURRENTLY")
     if await _needed(connection, partition, kept):
         await attach(connection, partition)
@@ -106,7 +106,7 @@ async def _removed(connection: Connection, partition: Partition, kept: Iterable[
 
 async def _needed(connection: Connection, partition: Partition, kept: Iterable[str]) -> bool:
     if partition.table == "deliveries":
-        # The rows themselves are asked, not what summarises them: a pass over one day, once.
+        # The rows themselves are read, and not a summary of them: one pass over a day, once.
         found = await connection.fetch_value(
             f"SELECT EXISTS (SELECT FROM {partition.name} WHERE status = ANY($1::smallint[]))",  # noqa: S608 - a name of ours
             _UNSETTLED,
@@ -152,7 +152,7 @@ async def delete_old_files(connection: Connection, now_ms: int, retention_days: 
 
 async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
     """Delete idempotency keys whose 24 hours are over; return their number."""
-    # Rows that intake holds are left for the next time: it would wait for us, and we for it.
+    # Rows that the intake has locked are left for the next time: waiting for them could be a deadlock.
     return await _delete_in_chunks(
         connection,
         """
