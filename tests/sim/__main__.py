@@ -20,13 +20,13 @@ from tests.sim.several import draw_several
 from tests.sim.shrink import shrink
 from tests.sim.story import story
 
-LONGEST_S = 120  # of CPU: ordinary ones take a tenth of a second, and a machine may stand still
+LONGEST_S = 120  # of CPU, as a machine may stand still; ordinary histories take a tenth of a second
 LOT = 20  # seeds that a worker takes at once
-HASHES = "0"  # the order of sets of texts is a part of the history
+HASHES = "0"  # for PYTHONHASHSEED: a history depends on the order of sets of texts
 
 
 class Result(Struct):
-    """What came of a seed."""
+    """The result of a seed."""
 
     seed: int
     digest: str
@@ -40,7 +40,7 @@ class EndlessError(Exception):
 
 
 def planned(seed: int, nodes: int | None) -> Plan:
-    """Return the plan of a seed: with one node, with so many, or with as many as it draws (0)."""
+    """Return the plan of a seed: with one node (None), with as many as the seed draws (0), or so many."""
     return draw(seed) if nodes is None else draw_several(seed, nodes or None)
 
 
@@ -49,7 +49,7 @@ def judge(seed: int, nodes: int | None) -> Result:
     try:
         with _patience():
             history = run_plan(planned(seed, nodes))
-    except Exception as error:  # a barrier: one seed, which is told of with the others
+    except Exception as error:  # a barrier: one broken seed is reported with the others
         return Result(seed, "", 0, 0.0, [f"simulation: it broke with {error!r}"])
     found = violations(history)
     deliveries = len(history.rows.deliveries)
@@ -58,7 +58,7 @@ def judge(seed: int, nodes: int | None) -> Result:
 
 @contextmanager
 def _patience() -> Iterator[None]:
-    """Break what takes longer than any history does."""
+    """Break off a history that takes longer than any history should."""
 
     def ring(number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -74,7 +74,7 @@ def _patience() -> Iterator[None]:
 
 
 def judge_lot(seeds: list[int], nodes: int | None) -> list[Result]:
-    """Run several."""
+    """Run several seeds, and judge their histories."""
     return [judge(seed, nodes) for seed in seeds]
 
 

@@ -1,6 +1,6 @@
-"""Callers who post events, and post them again where they may.
+"""The callers: they post events, and post them again where they may.
 
-What they know is what they were told; nothing here looks into a process.
+Callers know only the answers that they got; nothing here looks into a process.
 """
 
 import json
@@ -16,12 +16,12 @@ from tests.sim.trace import Answered, Item, Posted
 if TYPE_CHECKING:
     from tests.sim.world import World
 
-PATIENCE_S = 20.0  # longer than the service lets anybody wait
-NOBODY_S = 40.0  # for so long a caller tries to reach a process at all
+PATIENCE_S = 20.0  # longer than the service keeps a caller waiting
+NOBODY_S = 40.0  # how long a caller tries to reach any process
 
 
 class Callers:
-    """All who post. Each request is a task of its own."""
+    """All callers. Each request is a task of its own."""
 
     def __init__(self, world: "World") -> None:
         self._world = world

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SHARE = 0.12  # of the histories have destinations with tokens
 KINDS = ("prompt", "fails", "hangs", "late", "short")
 NEVER_S = 1e9
-LIVES_S = (3, 8, 20)  # of the tokens of an endpoint whose tokens are short
+LIVES_S = (3, 8, 20)  # of the tokens of an endpoint of kind "short"
 _URL = "https://tokens.example/"
 
 
@@ -153,7 +153,7 @@ class Outbound:
         self._stages.send(transmission, done)
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Send a request that is complete: what the stages take for the wire."""
+        """Send a complete request: the stages use this in place of the wire."""
         world = self._process.world
         began = self._begun.pop((transmission.delivery.id, transmission.number))
         world.network.send(self._process, transmission, done, world.now() - began)

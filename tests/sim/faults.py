@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 QUICK_S = 0.002  # the longest time of a statement without a fault
 HANGS_S = 8.0  # a statement without an answer is given up after so long
-# By how much a busy process hears of an answer late, at most; and of those that much can be overtaken by.
+# How late a busy process hears of an answer, at most; the second is for statements that others overtake.
 BEHIND_S = (0.0, 0.0, 0.005, 0.05, 0.4)
 FAR_BEHIND_S = (*BEHIND_S, 2.0, 2.0)
 OVERTAKEN = ("settle", "read queue", "read due")
 # Statements that the engine may be told to run again: the others are single writes of a pool, which
 # does that for itself, and reads, which never race.
 RACING = ("accept", "accept part", "settle", "requeue", "discard", "enqueue", "forget backlog")
-# For transactions of several statements, which are few: they have faults more often.
+# The statements of transactions in parts. They are few, so they have faults more often.
 PARTS = ("accept part", "commit")
 PARTS_TROUBLE = 2
 
@@ -58,7 +58,7 @@ class Faults:
         self.strike: Callable[[Strike, Process | None], None] = lambda strike, process: None
 
     def start(self) -> None:
-        """Begin: what is to strike at an instant is set, and steps are counted where one matters."""
+        """Begin: set the strikes that have an instant, and count steps if a strike needs that."""
         for each in self._laid.pop("time", []):
             self._world.later(each.number, lambda each=each: self._fall(each, None))  # type: ignore[misc]
         if "step" in self._laid:

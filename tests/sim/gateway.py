@@ -1,4 +1,4 @@
-"""Between the simulated store and its callers: where statements are late, lost, or done and denied."""
+"""The gateway between the simulated store and callers: statements are late, lost, or done and denied."""
 
 from collections.abc import Callable
 from math import inf
@@ -18,15 +18,16 @@ class Gateway(Protocol):
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
         """Have a statement done, and return or raise what it gives.
 
-        It may be late; it may raise StoreAwayError without having called `work` (`maybe_written` True or
-        False), after `work` was done, or before it is done by the database all the same, later; the epoch
-        that `work` checks then tells whether it still may. A kill may come at any await within. Where
-        `work` raises LockedError nothing is done, and it is called again when that transaction has ended.
+        The call can be late. It can raise StoreAwayError without having called `work` (`maybe_written`
+        True or False), after `work` was done, or before the database does `work` all the same: the epoch
+        that `work` checks then tells whether it still may write. A kill can come at any await within. If
+        `work` raises LockedError, nothing is done, and `work` is called again when that transaction has
+        ended.
         """
 
 
 class Direct:
-    """Without any fault: each statement is done at once."""
+    """A gateway without any fault: each statement is done at once."""
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
         """Do it."""

@@ -1,4 +1,4 @@
-"""Runs a history: a phase in which everything may go wrong, then a quiet one, in which all must drain."""
+"""The run of a history: a phase in which everything can go wrong, then a quiet phase to drain in."""
 
 import sys
 from typing import Any
@@ -26,9 +26,9 @@ from tests.sim.wishes import Wishes
 from tests.sim.world import World
 
 LOOK_S = 2.0  # between two looks whether all has drained
-# Beside the waits that a schedule may have: time-outs, probes of a circuit, actors that leave.
+# The time to drain, besides a schedule's waits: for time-outs, probes of a circuit, actors that leave.
 DRAIN_S = 400.0
-STOP_S = 60.0  # by then a process that was told to end has
+STOP_S = 60.0  # by then a process that was told to end has ended
 _WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 _PLANNED = (PlannedCrash, OwnershipLostError)
 
@@ -150,7 +150,7 @@ class _History:
         left += [
             f"destination {identifier} has a backlog row for ever"
             for _, identifier in tables.backlog
-            if identifier not in owed | held  # of who is disabled nobody looks, until it is enabled
+            if identifier not in owed | held  # disabled destinations are looked at when enabled
         ]
         if not held:
             left += [

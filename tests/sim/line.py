@@ -1,6 +1,6 @@
-"""One process's line to the simulated database: where statements are late, lost, or done and denied.
+"""One process's line to the simulated database: statements are late, lost, or done and denied.
 
-A statement that has left is the database's: it may be done after its process was killed, or never.
+A statement that was sent is up to the database: it may be done after its process was killed, or never.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# Its server ends a transaction that says nothing for so long: its client is gone, and nobody told.
+# The server ends a transaction that is idle for so long: its client is gone, and the server was not told.
 IDLE_TRANSACTION_S = 30.0
 
 
 class _Statement:
-    """A statement under way, and who waits for it."""
+    """A statement under way, and the task that waits for it."""
 
     def __init__(
         self, line: "Line", name: str, work: Callable[[], Any], fate: Fate, *, writes: bool
@@ -36,12 +36,12 @@ class _Statement:
         self._fate = fate
         self._writes = writes
         self._task = trio.lowlevel.current_task()
-        self._left = True  # with the database, which has it to do
+        self._left = True  # whether the database has it, and does it
         self._answer: outcome.Outcome[Any] | None = None
         self._refused: RaiseCancelT | None = None  # a cancellation that has to wait for the answer
 
     def run(self) -> None:
-        """Have it done, by the database."""
+        """Let the database do it."""
         if not self._left:
             return
         line, fate = self._line, self._fate
@@ -66,8 +66,8 @@ class _Statement:
             self._reply()
 
     def _wait(self, transaction: Transaction, patience_s: float | None) -> None:
-        """Be done again when a transaction has ended: whoever has no patience ends it, and the database
-        at the latest."""
+        """Run again when a transaction has ended. That transaction is ended after `patience_s`, or by the
+        database at the latest."""
         transaction.after(self._after_wait)
         if patience_s is None:
             patience_s = IDLE_TRANSACTION_S
@@ -84,10 +84,10 @@ class _Statement:
             self.answer()
 
     def answer(self) -> None:
-        """Let its process know, where there is one."""
+        """Give the answer to its process, if the process lives."""
         process = self._line.process
         if process.dead:
-            if self._refused is not None:  # it was being ended when it was killed
+            if self._refused is not None:  # the process was ending in order when it was killed
                 trio.lowlevel.reschedule(self._task, outcome.capture(self._refused))
             return
         if process.stalled:
@@ -97,7 +97,7 @@ class _Statement:
         trio.lowlevel.reschedule(self._task, self._answer)
 
     def abort(self, raise_cancel: RaiseCancelT) -> Abort:
-        """A statement is never cancelled half way, but by the death of its process."""
+        """Refuse a cancellation: only the death of its process cancels a statement half way."""
         if not self._line.process.dead:
             self._refused = raise_cancel
             return Abort.FAILED

@@ -1,7 +1,7 @@
-"""Links between nodes: how a request comes to the node that has its workspace, and its answer back.
+"""Links between nodes: they carry a request to the node that has its workspace, and its answer back.
 
-The relay is the door's own (`api.door.elsewhere`). Bytes of a link come in order, late or never; a link
-breaks with what is on it; a node can be cut off from others, and stand still at either end.
+The relay is the door's own (`api.door.elsewhere`). Bytes of a link come in order, late or never. A link
+that breaks loses the bytes on it. A node can be cut off from others, and stand still at either end.
 """
 
 from contextlib import suppress
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from tests.sim.process import Process
     from tests.sim.world import World
 
-WAY_S = (0.0, 0.0002, 0.0002, 0.001)  # of bytes, where nothing is wrong
+WAY_S = (0.0, 0.0002, 0.0002, 0.001)  # of bytes without a fault
 LATE_S = (0.01, 0.05, 0.4, 2.5)
-LATE_SHARE = 0.1  # of what is sent, where links are troubled
-BREAK_SHARE = 0.04  # of these the bytes are lost in half of all cases
+LATE_SHARE = 0.1  # of what is sent, if the plan has faults of links
+BREAK_SHARE = 0.04  # of what is sent then: the link breaks, and half of these bytes are lost
 LOOK_S = 0.05  # between two looks whether the other node goes on
 PIECE = 65_536
 
@@ -31,8 +31,8 @@ class End:
     def __init__(self, link: "Link", process: "Process") -> None:
         self.process = process
         self.other: End
-        self.last_at = 0.0  # of what the other end has sent: the instant by which it is here
-        self.unread = 0  # bytes that the other end has sent and nobody has read here
+        self.last_at = 0.0  # when the last of the bytes that the other end has sent is here
+        self.unread = 0  # bytes that the other end has sent and this end has not read
         self._link = link
         self._come = bytearray()
         self._ended = self._closed = False
@@ -40,7 +40,7 @@ class End:
 
     @property
     def socket(self) -> "End":
-        """What says whether it is readable, and can be closed."""
+        """This end itself, in place of a socket: it can be readable, and be closed."""
         return self
 
     def is_readable(self) -> bool:
@@ -81,7 +81,7 @@ class End:
                 data = bytes(self._come[:most])
                 del self._come[:most]
                 if self._link.far is self and self._ended and not self._come:
-                    # As `LinkTransport`: who asked has given it up, and has said so.
+                    # As `LinkTransport`: the node that asked has given up, and closed the link.
                     raise trio.BrokenResourceError("the link was closed behind the request")
                 self.unread -= len(data)
                 return data
@@ -108,7 +108,7 @@ class Link:
         self.near.other, self.far.other = self.far, self.near
 
     def send(self, end: End, data: bytes | None) -> None:
-        """Have bytes come to the other end after all that was sent before."""
+        """Let bytes come to the other end, after all bytes that were sent before."""
         links, to = self._links, end.other
         now = trio.current_time()
         to.last_at = max(now + links.way_s(), to.last_at)
@@ -135,16 +135,16 @@ class Link:
 
 
 class Links:
-    """Owner of the links, and of who is cut off from whom."""
+    """Owner of the links, and of the cuts between nodes."""
 
     def __init__(self, world: "World") -> None:
         self.world = world
         self.chance = world.chance("links")
         self._links: list[Link] = []
         self._cut_until: dict[frozenset[int], float] = {}
-        self.clients: dict[int, Client] = {}  # by request: what is asked for and is no bytes
+        self.clients: dict[int, Client] = {}  # by request: its work and results, which are no bytes
 
-    # --- the road
+    # --- the way of bytes
 
     def way_s(self) -> float:
         """Return how long some bytes take."""
@@ -184,7 +184,7 @@ class Links:
         await trio.sleep(self.way_s())
         if far is None or not far.ready:
             raise ConnectionRefusedError("no node of this part listens")
-        # Its handshake waits for a node that stands still, and for the road.
+        # The handshake waits while the node stands still, or is cut off.
         while (left_s := self.cut_s(near, far)) or far.stalled:  # noqa: ASYNC110 - nobody tells
             await trio.sleep(left_s or LOOK_S)
         if far.dead or self.breaks():
@@ -192,7 +192,7 @@ class Links:
         link = Link(self, near, far)
         try:
             far.background.spawn(self._serve, link.far)
-        except RuntimeError:  # it is ending, by itself: its connections close
+        except RuntimeError:  # the node is ending by itself: its connections close
             raise ConnectionResetError("the node is ending") from None
         self._links.append(link)
         return cast(trio.SocketStream, link.near)

@@ -1,4 +1,4 @@
-"""Engine parts that can be made to stand still or to break, where the real ones have a place for it."""
+"""Parts of the engine that can stand still or raise, by hooks that the real parts have."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 A_TURN_S = 0.0004  # so that a dispatcher yields after some turns, as a real one does
 A_CALL_S = SLICE_S / 256  # and timers after as many calls of the short kind as a real one makes
-HALF = 0.5  # of what needs no turn gets one nevertheless, in a busy process
+HALF = 0.5  # of the work that needs no turn gets one nevertheless, in a busy process
 # How long an actor of a busy process waits for its turn, at most: below what the oracle allows a way.
 BEHIND_S = (0.0, 0.0, 0.002, 0.02, 0.04)
 
@@ -49,7 +49,7 @@ class StallingTimers(Timers):
 
 
 class StallingDispatcher(Dispatcher):
-    """The dispatcher of a process: nobody gets a turn while it stands still."""
+    """The dispatcher of a process: no actor gets a turn while the process stands still."""
 
     def __init__(self, process: "Process") -> None:
         self._passed_s = 0.0
@@ -97,9 +97,9 @@ class StallingDispatcher(Dispatcher):
             await trio.sleep(A_TURN_S)
 
 
-# Calls between two modules. What is told twice changes nothing, but for what is handed over for good: it
-# is taken or not taken, and whoever raises has not taken it. An append to a line or a heap (`enqueue`,
-# `submit`, `call_at`) is not among them: that fails only where the process is out of memory.
+# Calls between two modules. A second call changes nothing, except for what is handed over for good
+# (`FOR_GOOD`): a call that raises has not taken that. An append to a line or a heap (`enqueue`, `submit`,
+# `call_at`) is not among the calls: it fails only if the process is out of memory.
 HAND_OVERS = (
     ("directory", ("arrived", "untold", "spare", "configure")),
     ("recorder", ("put", "mark", "write_snapshot")),
@@ -148,7 +148,7 @@ def crashing(process: "Process") -> type[DestinationMachine]:
             super().begin(delivery, now)
 
     class CrashingMachine(DestinationMachine):
-        """One that may raise in each turn."""
+        """A machine that may raise in each turn."""
 
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
@@ -163,13 +163,13 @@ def crashing(process: "Process") -> type[DestinationMachine]:
             return super().commands(now, may_send)
 
         def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
-            """Judge, or raise: this may come outside of a turn, as what follows."""
+            """Judge, or raise. Like `committed`, this can be called outside of a turn."""
             if process.turn_crashes(self.config.id):
                 raise PlannedCrash
             super().judged(delivery, outcome, now)
 
         def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
-            """Take them, or raise."""
+            """Take settlements, or raise."""
             if process.turn_crashes(self.config.id):
                 raise PlannedCrash
             return super().committed(settlements, now)

@@ -14,8 +14,8 @@ PATIENCES_S = (5, 20, 60, 300)
 TROUBLED = 0.7  # of such destinations are at receivers that fail for long
 RECEIVERS = ("dead", "flapping")
 SCHEDULE_S = (1,) * 9 + (15,) * 11  # of those: one delivery is a row of failures
-# Have one process alone and one destination that always fails. In half of them it sleeps between its
-# failures. The clock is set meanwhile.
+# This share of them has one process and one destination that always fails. In half of those the actor
+# leaves memory between failures. The clock is set meanwhile.
 ASLEEP = 0.4
 DOWN = "down"  # a receiver of these histories alone
 ASLEEP_S = 600.0
@@ -26,14 +26,14 @@ DRIFTS = 4
 LEAVES_AFTER_S = 2.0
 ALONE = frozenset(
     {"kill", "takeover", "stop", "crash", "clock", "stall", "away"}
-)  # faults it has not
+)  # faults that these histories do not have
 
 
 def with_patience(
     chance: Random, plan: "Plan", make_strike: Callable[[str, str, float, float], "Strike"]
 ) -> "Plan":
-    """Return a plan, in some histories with a bound on how long destinations can fail. Those whose
-    processes are behind stay as they are."""
+    """Return a plan, in some histories with a bound on how long destinations can fail. A plan with busy
+    processes stays as it is."""
     if plan.busy or chance.random() >= SHARE:
         return plan
     if chance.random() >= ASLEEP:

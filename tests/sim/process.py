@@ -380,7 +380,7 @@ class Process:
             await self.recorder.wait_empty()
         self.supervisor.stop()
 
-    # --- what befalls it
+    # --- faults
 
     @property
     def stalled(self) -> bool:

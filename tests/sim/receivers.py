@@ -1,4 +1,4 @@
-"""What receivers do: each behaves as its seed says, and is well once the faults are over."""
+"""The receivers: each behaves as its kind in the plan says, and is well once the faults are over."""
 
 import zlib
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Receivers:
         self._world = world
         self._chance = world.chance("receivers")
         span_s = world.plan.span_s
-        self._periods = {  # of those that come and go: when they are away
+        self._periods = {  # of receivers that come and go: when they are away
             number: (self._chance.uniform(0, span_s / 2), self._chance.uniform(1, span_s / 2))
             for number in range(len(world.plan.destinations))
         }

@@ -1,4 +1,4 @@
-"""Makes a history that breaks a promise smaller, as long as it breaks the same one."""
+"""The shrinking of a history that breaks a promise, as long as it breaks the same promise."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""A history as a story: a line a fact, what concerns the breach alone, short names, relative times."""
+"""A history as a story: one line for each fact that concerns the breach, short names, relative times."""
 
 import json
 import re
@@ -32,11 +32,11 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MARK = re.compile(r"\bm\d+\b")
 _REQUEST = re.compile(r"\brequest (\d+)")
 _ALWAYS = (Booted, Ready, Killed, Ended, Quiet)
-FAULTS_SHOWN = 40  # statements that met one; the first say enough
+FAULTS_SHOWN = 40  # the first faults say enough
 
 
 class Names:
-    """Short names for ids, in the order in which they are met: what reads like d1, e4.2, r2."""
+    """Short names for ids, numbered in the order in which they come: `destination 1`, `rule 2`."""
 
     def __init__(self, history: History) -> None:
         self._short: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The workspaces of a history, and who calls for them. The number of a workspace decides its part."""
+"""The workspaces of a history, and their callers. The number of a workspace decides its part."""
 
 from engine.control.audit import Principal
 from engine.model.configuration import AuditEntry
@@ -20,7 +20,8 @@ def environment_of(workspace: int, place: int) -> int:
 
 
 def caller_in(environment: int) -> tuple[Principal, int]:
-    """Return who may do everything in an environment, with the environment: what commands begin with."""
+    """Return a caller that may do everything in an environment, and the environment: the first arguments
+    of commands."""
     principal = Principal(kind="API_KEY", id="caller", workspace=workspace_of(environment))
     return principal, environment
 

@@ -9,7 +9,7 @@ from tests.sim.history import run, run_plan
 from tests.sim.several import draw_several
 
 ROOT = Path(__file__).parents[2]
-# Between them they have every kind of fault, and an hour-long one.
+# Together they have every kind of fault; one of them is an hour long.
 SEEDS = (5, 24, 73, 100, 102, 146, 165)
 
 

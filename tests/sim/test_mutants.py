@@ -10,7 +10,7 @@ from tests.sim.mutants.hunt import judged, sound
 from tests.sim.test_seeds import JUDGED, SEVERAL
 
 CAUGHT = keeping.load()
-LEAST = 50  # mutants that must have a seed: with fewer the check has been let go
+LEAST = 50  # mutants that must have a seed: with fewer, the check would prove little
 
 
 def test_most_mutants_have_a_seed_that_catches_them() -> None:

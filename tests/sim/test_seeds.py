@@ -1,4 +1,4 @@
-"""A few hundred histories, judged: what `make sim` does with as many as one likes."""
+"""A few hundred histories, judged. `make sim` judges any number of histories."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.sim.shrink import shrink
 from tests.sim.story import story
 from tests.sim.trace import Fault, Posted, Relayed
 
-# Histories that broke something once, of the engine, of the world or of the oracle.
+# Seeds whose histories once showed a bug of the engine, of the world or of the oracle.
 BROKE = (
     4170,
     4183,

@@ -18,7 +18,7 @@ def fetch(telling: Telling, number: int, at: float, token: str, lasts_s: float =
 
 
 def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
-    """A token is fetched; requests with these come so long after each other."""
+    """A token is fetched. Then requests with `tokens` come, each `after_s` after the one before."""
     telling = a_telling(endpoint=0)
     fetch(telling, 1, LATE, "Bearer a")
     for number, token in enumerate(tokens):
@@ -28,7 +28,7 @@ def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
 
 
 def fetched(*after_s: float, token: str = "Bearer a", lasts_s: float = 0.1) -> Telling:
-    """A token is fetched, and again so long after the fetch before had begun."""
+    """Tokens are fetched, each a time of `after_s` after the fetch before it had begun."""
     telling = with_tokens()
     at = LATE + 10
     fetch(telling, 2, at, token, lasts_s)

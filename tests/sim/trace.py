@@ -21,8 +21,8 @@ class Fact(Struct, frozen=True, tag=True):
 
 
 class Booted(Fact, frozen=True):
-    """A process began, for part `part` of `parts`. Where another one of these slots still runs, it takes
-    them over from that one. `clock_s`: how far its clock is ahead of the true one, for all its life."""
+    """A process began, for part `part` of `parts`. If another process with slots of this part still runs,
+    it takes them over. `clock_s`: how far its clock is ahead of the true one, for all its life."""
 
     process: int
     clock_s: float = 0.0
@@ -87,14 +87,14 @@ class Posted(Fact, frozen=True):
 
 
 class Relayed(Fact, frozen=True):
-    """The process that a request came to had relayed it: this one took it up."""
+    """This process took up a request that another process had relayed to it."""
 
     request: int
     process: int
 
 
 class Answered(Fact, frozen=True):
-    """What it was told: `accepted` with an id for each item, `overloaded` (surely not accepted),
+    """The answer to a `Posted`: `accepted` with an id for each item, `overloaded` (surely not accepted),
     `internal` (unknown), `refused` (invalid, with the code), or `lost`: the process was gone."""
 
     request: int
@@ -119,7 +119,8 @@ class Asked(Fact, frozen=True):
 
 
 class Told(Fact, frozen=True):
-    """What came of it: `done`, `refused` (with the code), `unknown` or `lost`. `ids`: of what it did."""
+    """The answer to an `Asked`: `done`, `refused` (with the code), `unknown` or `lost`. `ids`: of what
+    was done."""
 
     request: int
     answer: str
@@ -144,7 +145,7 @@ class Configured(Fact, frozen=True):
     rate_per_second: float | None = None
     url: str = ""
     disable_after_s: int | None = None
-    endpoint: int | None = None  # the number of its token endpoint, where it has one
+    endpoint: int | None = None  # the number of its token endpoint, if it has one
 
 
 class Ruled(Fact, frozen=True):
@@ -179,7 +180,7 @@ class Arrived(Fact, frozen=True):
 
 
 class Replied(Fact, frozen=True):
-    """How it ended at the receiver: a status, or None for a time-out or a broken connection. `judged`:
+    """The end of an `Arrived`: a status, or None for a time-out or a broken connection. `judged`:
     whether the process was there to hear of it. `retry_after_s`: what it asked for."""
 
     send: int
@@ -200,8 +201,8 @@ class TokenAsked(Fact, frozen=True):
 
 
 class TokenTold(Fact, frozen=True):
-    """What came of it: the header that it gave, and for how long its token is good. None: it failed, or
-    the process waited no longer."""
+    """The end of a `TokenAsked`: the header that it gave, and for how long its token is good. An empty
+    header: the fetch failed, or the process waited no longer."""
 
     fetch: int
     token: str

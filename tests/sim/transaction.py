@@ -1,7 +1,7 @@
-"""A transaction of several statements: what they did is seen by nobody before its commit, and locked.
+"""A transaction of several statements: rows that they write are locked, and not seen before its commit.
 
-It is the database's: it ends with its commit, or when whoever waits for it has its backend ended. Nothing
-here awaits.
+It belongs to the database: it ends with its commit, or when a waiting statement has its backend ended.
+Nothing here awaits.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from engine.ports import StoreAwayError
 
 class LockedError(Exception):
     """A statement has to wait until a transaction has ended, and is then done from its beginning on.
-    After `patience_s` whoever waits has the transaction's backend ended."""
+    After `patience_s` the waiting side has the transaction's backend ended."""
 
     def __init__(self, transaction: "Transaction", patience_s: float | None = None) -> None:
         super().__init__("a row is locked")
@@ -31,23 +31,23 @@ class Transaction:
         self._waiting: list[Callable[[], None]] = []
 
     def write(self, work: Callable[[], None]) -> None:
-        """Have something written by the commit."""
+        """Add work that the commit does."""
         self._writes.append(work)
 
     def commit(self) -> None:
-        """Do what was to be written, all of it. Raises StoreAwayError where it has ended."""
+        """Do all work that was added. Raises StoreAwayError if the transaction has ended."""
         self.require_open()
         for work in self._writes:
             work()
         self.end()
 
     def require_open(self) -> None:
-        """Raise StoreAwayError where it has ended: so has its backend."""
+        """Raise StoreAwayError if the transaction has ended, and with it its backend."""
         if not self.open:
             raise StoreAwayError("57P01 terminating connection due to administrator command")
 
     def end(self) -> None:
-        """Write nothing any more, and let go of whoever waits."""
+        """End: write nothing any more, and call all that wait."""
         if not self.open:
             return
         self.open = False
@@ -56,5 +56,5 @@ class Transaction:
             each()
 
     def after(self, call: Callable[[], None]) -> None:
-        """Call something once it has ended."""
+        """Call something once the transaction has ended."""
         self._waiting.append(call)

@@ -1,6 +1,6 @@
-"""One thread of virtual time: a clock that jumps to what is next, and a scheduler that a seed decides.
+"""One thread of virtual time: a clock that jumps to the next deadline, and a scheduler with a seed.
 
-Nothing in here waits for anything real, and nothing of what runs in it may ask for the real time.
+Nothing here waits in real time, and nothing that runs in it may read the real time.
 """
 
 import heapq
@@ -23,9 +23,9 @@ IDLE_MOST = 3
 
 
 class VirtualClock(trio.abc.Clock):
-    """A clock that stands while anybody has anything to do, and then is at the next deadline at once.
+    """A clock that stands while any task can run, and then jumps to the next deadline at once.
 
-    trio's own mock clock sleeps first, and reckons with real time: twice what a wake costs.
+    trio's own mock clock first sleeps, and reads the real time: each wake would cost twice as much.
     """
 
     def __init__(self) -> None:
@@ -35,11 +35,11 @@ class VirtualClock(trio.abc.Clock):
         self._order = itertools.count()
 
     def call_later(self, delay_s: float, call: Callable[[], None]) -> None:
-        """Call something of the world outside: by no task, so that it costs a fifth of a wake."""
+        """Call something later, outside of all tasks: this costs a fifth of a wake."""
         heapq.heappush(self._calls, (self._now + delay_s, next(self._order), call))
 
     def start_clock(self) -> None:
-        """Begin: it stands."""
+        """Do nothing: the clock stands."""
 
     def current_time(self) -> float:
         """Return the virtual instant in seconds."""
@@ -52,7 +52,7 @@ class VirtualClock(trio.abc.Clock):
             self._now = max(self._now, due)
             call()
             return 0
-        if deadline == inf:  # at its end trio wakes itself by a socket; else nobody ever would
+        if deadline == inf:  # only a socket of trio's own, as at its end, can still wake a task
             self._idle += 1
             if self._idle > IDLE_MOST:
                 raise RuntimeError("every task waits for another: nothing would ever happen again")

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 30.0
 NOBODY_S = 40.0
-AGAIN_S = 3.0  # before what was refused is asked for again
+AGAIN_S = 3.0  # before a refused request is repeated
 TRIES = 6  # to make a destination that a history is about
-LOOK_S = 0.02  # between two looks of an operator who waits for something to die
+LOOK_S = 0.02  # between two looks of an operator who waits for a dead letter
 LOOKS = 500
 
 
@@ -45,7 +45,7 @@ class Known(Struct, frozen=True):
 
 
 class Wishes:
-    """All who want something else than to post. Owner of what they know."""
+    """All callers that want something else than to post. Owner of what they know."""
 
     def __init__(self, world: "World") -> None:
         self._world = world
@@ -115,7 +115,7 @@ class Wishes:
         work: Callable[[Process], Awaitable[str]],
         of: str = "",
     ) -> str | None:
-        """Ask until it is done, or nobody can say whether it is."""
+        """Ask until the answer is that it is done, or that its result is unknown."""
         for _ in range(TRIES):
             answer, result = await self._ask(kind, environment, work, of=of, wanted=wanted)
             if answer == "done":
@@ -128,7 +128,7 @@ class Wishes:
     # --- one wish
 
     async def wish(self, wish: Wish) -> None:
-        """Want what the plan says, if there is anything that it can be about."""
+        """Make a wish of the plan, if there is an object that it can be about."""
         chance = Random(wish.draw)
         if wish.kind == "rules":
             await self._change_rules(wish, chance)
@@ -194,7 +194,7 @@ class Wishes:
         await self._ask("patch", of.environment, change, of=of.id, wanted=wanted)
 
     async def enable_all(self) -> None:
-        """Have everything sent again: what the last operator does."""
+        """Enable all destinations, as the last operator of a history does."""
         for of in list(self.destinations):
             await self._set(of, DestinationStatus.ACTIVE)
 
@@ -268,7 +268,7 @@ class Wishes:
             await self._ask("withdraw", of.environment, cancel, deliveries=(identifier,))
 
     async def _order_all(self, of: Known, chance: Random, kind: JobKind) -> bool:
-        """Have all that waits sent now, or cancelled, in histories that run jobs; now and then."""
+        """Now and then, in histories that run jobs, have all waiting deliveries sent or cancelled."""
         jobs = any(wish.kind == "replay" for wish in self._world.plan.wishes)
         if not jobs or chance.random() < 0.5:
             return False
@@ -296,7 +296,7 @@ class Wishes:
         return chance.sample(listed, min(len(listed), chance.choice((1, 2, 4))))
 
     async def _look_for_dead(self, of: Known) -> None:
-        """Watch the list, so as to be there as soon as something dies."""
+        """Watch the dead-letter queue until a delivery is in it."""
         for _ in range(LOOKS):
             if self._world.calm or self._dead(of):
                 return

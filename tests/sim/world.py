@@ -1,4 +1,4 @@
-"""What all of a history shares: its plan, its true time, what has been seen of it, and who takes part.
+"""The world that the parts of a history share: its plan, its true time, its facts, and its processes.
 
 It decides nothing: faults are in `faults`, processes in `keeper`.
 """
@@ -72,7 +72,7 @@ class World:
         return found
 
     def later(self, delay_s: float, call: Callable[[], None]) -> None:
-        """Call something in the world outside of processes, which goes on whoever dies."""
+        """Call something outside of all processes: it is called even if processes die."""
         self._clock.call_later(delay_s, call)
 
     # --- what is seen
@@ -90,7 +90,7 @@ class World:
         """Take note of what must never happen."""
         self.broken.append(f"{type(error).__name__}: {error}")
 
-    # --- who takes part
+    # --- the processes
 
     def readied(self) -> None:
         """Learn that a process takes requests now."""

@@ -1,1 +1,1 @@
-"""What holds the simulated database to PostgreSQL: the same calls, the same answers, the same rows."""
+"""Tests that the simulated database does as PostgreSQL does: the same calls, answers and rows."""

@@ -1,4 +1,4 @@
-"""Fixtures: each database by itself, and both in step, all of whose reads look at few rows."""
+"""Fixtures: each database by itself, and both in step, with reads that look at few rows."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -71,5 +71,5 @@ async def house(side: Side) -> House:
 
 @pytest.fixture
 async def narrow(few_looks: None, house: House) -> House:
-    """The same, whose reads look at few rows."""
+    """A house whose reads look at few rows."""
     return house

@@ -1,4 +1,4 @@
-"""The two databases under test, as one process has each of them: the same ports, lost alike."""
+"""The two databases under test, as a process uses each: the same ports, and connections to lose."""
 
 from typing import Any, Protocol
 
@@ -71,7 +71,7 @@ class Side(Protocol):
 
 
 class Simulated:
-    """The one in memory."""
+    """The simulated database, in memory."""
 
     name = "simulated"
     ports: Ports
@@ -124,7 +124,7 @@ class Simulated:
 
 
 class Postgres:
-    """The real one. Processes share a pool, as what they read by it carries no epoch."""
+    """The real database. Processes share a pool, since the reads on it carry no epoch."""
 
     name = "postgres"
     ports: Ports

@@ -1,4 +1,4 @@
-"""What the simulated database makes of a connection that fails: late, lost, or done and denied."""
+"""The simulated database on a connection that fails: statements are late, lost, or done and denied."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 
 class Failing:
-    """A gateway that does what the next word says: late, denied, lost or contended; else it is direct."""
+    """A gateway that does as the next word says: late, denied, lost or contended; else it is direct."""
 
     def __init__(self) -> None:
         self.next: list[str] = []
@@ -99,7 +99,7 @@ async def test_what_is_left_over_of_a_lost_transaction_writes_nothing(
             await stores.large_intake.accept(group)
         assert database.rows() == before
         group.again = True
-        held = len(lost) > 2  # by its first part: its backend has the right to write still
+        held = len(lost) > 2  # by its first part: its backend still has the right to write
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stores.intake.check)
             await wait_all_tasks_blocked()
@@ -140,7 +140,7 @@ async def test_a_takeover_waits_for_parts_but_not_for_ever(autojump_clock: MockC
     events = [event() for _ in range(PART_ROWS)]
     group = intake_group(events, [each for one in events for each in deliveries_of(one, a)])
     gateway.next = ["", "", "late"]
-    with pytest.raises(StoreAwayError):  # nobody tells its backend
+    with pytest.raises(StoreAwayError):  # its backend does not learn of the loss
         await former.large_intake.accept(group)
     began = trio.current_time()
     await process(database, 2)

@@ -1,4 +1,4 @@
-"""What holds for the intake's statement on both databases."""
+"""The intake's statement, on both databases."""
 
 from collections.abc import Awaitable, Callable
 

@@ -1,5 +1,5 @@
-"""What holds for a group that is written in parts, on both databases: whole or not at all, and what may
-happen between two parts."""
+"""Groups that are written in parts, on both databases: they are written whole or not at all, and others
+write between two parts."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,7 +19,7 @@ _WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 
 class Gap:
-    """Halts a group behind its first part, until it is told to go on."""
+    """A halt of a group behind its first part, until the test lets the group go on."""
 
     def __init__(self) -> None:
         self.reached, self.over = trio.Event(), trio.Event()
@@ -32,7 +32,7 @@ class Gap:
 
 @pytest.fixture
 def gap(side: Side, monkeypatch: pytest.MonkeyPatch) -> Gap:
-    """Where the first group in parts is halted."""
+    """The gap in which the first group in parts halts."""
     made = Gap()
     run: Callable[..., Awaitable[Any]]
     if isinstance(side, Postgres):
@@ -134,7 +134,7 @@ async def test_between_two_parts_nobody_sees_any_and_others_are_written(
     assert rows.keys() == {deliveries[0].id, beside.id}
     assert (
         rows[deliveries[0].id] < rows[beside.id]
-    )  # what is drawn first is lower, seen first or not
+    )  # the seq that was drawn first is lower, even if its row was seen later
 
 
 async def test_who_takes_over_waits_for_the_parts_that_are_under_way(
@@ -172,7 +172,7 @@ async def test_an_epoch_is_renewed_after_the_parts_that_are_under_way(
 
 
 async def _checked(house: House) -> None:
-    """Check the intake as its owner does, which asks again: a lock is waited for 100 ms at most."""
+    """Check the intake as its owner does: again after each 100 ms, the longest wait for a lock."""
     while True:
         try:
             return await house.ports.intake.check()

@@ -1,4 +1,4 @@
-"""What holds for replay jobs on both databases."""
+"""Replay jobs, on both databases."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What holds for the dead-letter queue on both databases."""
+"""The dead-letter queue, on both databases."""
 
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus
 from engine.log.delivery_log import DeliveryFilter
@@ -26,7 +26,7 @@ async def test_what_is_dead_waits_again_at_the_tail_with_a_fresh_schedule(house:
     assert [row[3] for row in await house.table("backlog") if row[1] == house.a] == [one.seq]
     entry = [row for row in await house.table("audit") if row[1] == by.entry.id]
     assert entry[0][2] == {"retried": {"from": 0, "to": 5}}
-    # A settlement of its former life changes nothing; of its new one it does.
+    # A settlement of its new life counts: it is dead again, and can be requeued again.
     await house.settle(failure(alive, DeliveryStatus.FAILED, started_at=house.past))
     _, again = await house.requeue([two], house.chunk_audit())
     assert [each.id for each in again.alive] == [two.id]
@@ -53,7 +53,7 @@ async def test_a_requeue_whose_outcome_is_unknown_is_done_once(house: House) -> 
     house.side.lose("intake")
     _, again = await house.requeue([one, waits, two, three], by, again=True, base=base)
     assert (again.done, again.left) == ([one.id, two.id, three.id], [waits.id])
-    assert [each.id for each in again.alive] == [two.id]  # of the others actors know by now
+    assert [each.id for each in again.alive] == [two.id]  # actors know of the others by now
     assert await house.table("deliveries") == before
     (fresh,) = await house.dead(1, house.a)
     _, never = await house.requeue([fresh], house.chunk_audit(), again=True)
@@ -89,7 +89,7 @@ async def test_the_queue_is_looked_through_oldest_first(narrow: House) -> None:
     )
     rest = await dead(ENVIRONMENT, DeliveryFilter(), first[1].id, 9)
     assert [each.id for each in rest.found] == [each.id for each in [first[2], *second]]
-    assert (rest.matched, rest.through) == (4, second[2].id)  # as many were looked at as may be
+    assert (rest.matched, rest.through) == (4, second[2].id)  # a read looks at no more rows
     paid = DeliveryFilter(event_types=("order.paid",))
     none = await dead(ENVIRONMENT, paid, None, 9)
     assert ([each.id for each in none.found], none.through) == ([second[0].id], second[0].id)

@@ -34,7 +34,7 @@ class Twins:
     def __init__(self, simulated: Simulated, postgres: Postgres) -> None:
         self.simulated = simulated
         self.postgres = postgres
-        self.calls: list[str] = []  # what was done, for whoever reads a failure
+        self.calls: list[str] = []  # the calls so far, for the message of a failure
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -78,7 +78,7 @@ class Twins:
         return simulated
 
     async def _align(self) -> None:
-        """Let both draw the same seq next: whether what was refused drew one is nobody's business."""
+        """Let both draw the same seq next: whether a refused call has drawn one is not compared."""
         tables = self.simulated.database.tables
         rows = await self.postgres.bridge.pool.fetch(_ALIGN, tables.groups)
         tables.groups = rows[0][0]
@@ -104,7 +104,7 @@ async def _outcome(call: Call, ports: Ports) -> Any:
 
 
 def _comparable(outcome: Any) -> Any:
-    """Return an answer without what no port says: the order of rows that have none."""
+    """Return an answer without the order of rows, if its port promises none."""
     if isinstance(outcome, list) and outcome and isinstance(outcome[0], (BacklogRow, Named)):
         return sorted(map(msgspec.to_builtins, outcome), key=repr)
     if isinstance(outcome, list) and outcome and isinstance(outcome[0], str):

@@ -1,4 +1,4 @@
-"""The walk's reads: of queues, of what is due and dead; and what changes around them."""
+"""The walk's reads, of queues and of due and dead deliveries, and changes of what they read."""
 
 from typing import Any
 
@@ -108,7 +108,7 @@ async def reconfigure(world: World) -> None:
 
 
 async def lose_event(world: World) -> None:
-    """Remove the event of what is settled."""
+    """Remove the event of a settled delivery."""
     rows = [row for row in world.tables.deliveries.values() if row.updated_at_ms is not None]
     if rows and world.random.random() < 0.2:
         await world.twins.remove_event(world.environment, world.random.choice(rows).event)

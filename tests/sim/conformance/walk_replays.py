@@ -93,7 +93,7 @@ async def chosen(world: World) -> ReplayJob | None:
 
 
 async def step(world: World) -> None:
-    """Bring a job on by what its status asks for, now and then by something else."""
+    """Take the next step of a job by its status, now and then another step."""
     job = await chosen(world)
     if job is None:
         return
@@ -112,7 +112,7 @@ async def step(world: World) -> None:
 
 
 async def count(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Count on, to the end where it is near."""
+    """Count the next stretch, and end the counting if all is counted."""
     if world.random.random() < 0.1:
         leg = replace(leg, counted=shifted(leg.counted, 1))
     await world.twins.call("count", lambda ports: ports.replays.count(job, leg))
@@ -123,7 +123,7 @@ async def count(world: World, job: ReplayJob, leg: Leg) -> None:
 
 
 async def order(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Read what waits, look how it is, and write down the next step."""
+    """Read waiting deliveries and their states, and write down the next step."""
     random = world.random
     limit = random.choice((1, 3, 100))
     found = await world.twins.call(
@@ -140,7 +140,7 @@ async def order(world: World, job: ReplayJob, leg: Leg) -> None:
 
 
 async def look_for_missing(world: World, job: ReplayJob, leg: Leg) -> None:
-    """Read events, and which of them a destination has no delivery of."""
+    """Read events, and find those for which a destination has no delivery."""
     until = world.random.choice((None, job.id))
     heads = await world.twins.call(
         "heads", lambda ports: ports.replays.heads(job, leg.cursor, until)

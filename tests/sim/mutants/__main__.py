@@ -1,6 +1,6 @@
-"""`python -m tests.sim.mutants [--seeds 2000] [NAME...]`: which planted bugs are caught, and where.
+"""`python -m tests.sim.mutants [--seeds 2000] [NAME...]`: show which planted bugs are caught, and where.
 
-With `--keep` the seeds go where the test finds them, which is to be done when the world has changed.
+With `--keep` the seeds are kept for the test: do this when the simulated world has changed.
 """
 
 import argparse

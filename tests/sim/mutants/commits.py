@@ -36,13 +36,13 @@ INTAKE = (
     ),
     mutant(
         "twins are written",
-        "Of two equal keys in one group both events are written.",
+        "Both events of two equal keys in one group are written.",
         (intake, "grouped", "if twins", NEVER),
         needs="keys",
     ),
     mutant(
         "twins are told their own ids",
-        "Whose key lost within its group is answered as if it had won.",
+        "An event whose key lost within its group is answered as if it had won.",
         (intake, "with_twins", "if twins", NEVER),
         needs="keys",
     ),
@@ -71,7 +71,7 @@ INTAKE = (
     ),
     mutant(
         "half of a poisoned group",
-        "Of a group that the database refused only the first half is tried again.",
+        "Only the first half of a group that the database refused is tried again.",
         (
             Halves,
             "divide",
@@ -99,7 +99,7 @@ INTAKE = (
     ),
     mutant(
         "routes are never compiled anew",
-        "A change of the rules acts on types that were never seen only.",
+        "A change of the rules acts only on event types that were never seen.",
         (Router, "known", "if known", "known is not None"),
         needs="rules",
     ),
@@ -139,7 +139,7 @@ RECORDER = (
     ),
     mutant(
         "a requeued replay stays failed",
-        "A replay that is delivered after all is not taken from those that failed.",
+        "A replay that is delivered after all still counts as failed.",
         (recording_group, "_replays", "add again", DROPPED),
         needs="requeue replay",
     ),
@@ -170,7 +170,7 @@ RECORDER = (
 ENTRANCE = (
     mutant(
         "requeued and not told",
-        "What came out of the dead-letter queue is not told to its actor.",
+        "Requeued deliveries are not told to their actor.",
         (EntryQueue, "admit_next", "if deliveries", NEVER),
         needs="requeue",
     ),
@@ -224,7 +224,7 @@ ENTRANCE = (
     ),
     mutant(
         "a lane's first is passed over",
-        "A replay job that parks a lane begins again behind the first that it parked.",
+        "A replay job that parks a lane begins again behind the first delivery that it parked.",
         (runner, "fitting", "set shifted", "parks[lane] = each.id"),
         needs="replay KEY",
     ),
@@ -285,7 +285,7 @@ DATABASE = (
     ),
     mutant(
         "states are not guarded",
-        "An outcome changes its row whatever that has been through meanwhile.",
+        "An outcome changes its row, even if the row has changed meanwhile.",
         (settle, "_changed", "either attempts", "row is None"),
         (settle, "_changed", "compare seq", ALWAYS),
         needs="requeue unheard",

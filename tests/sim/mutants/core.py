@@ -144,7 +144,7 @@ GATES = (
 BACKLOG = (
     mutant(
         "what waits too long stays so behind a page",
-        "After a clock was set back the first page of waits is cut; nobody looks for the others.",
+        "After a clock was set back only the first page of waits is cut; the others are not read.",
         (Reader, "recall", "set beyond", DROPPED),
         (Reader, "leaves_more", "set beyond", DROPPED),
         needs="kill",
@@ -190,7 +190,7 @@ BACKLOG = (
     ),
     mutant(
         "due ones without room are forgotten",
-        "What was read as due and found no room is not read again.",
+        "Due deliveries that were read and found no room are not read again.",
         (Backlog, "due", "call leaves", DROPPED),
         (Reader, "leaves_more", "call leaves", DROPPED),
         needs="small NONE",
@@ -314,25 +314,25 @@ LANES = (
     ),
     mutant(
         "a lane's rest is forgotten",
-        "What of a lane found no room when that was read back is remembered by nobody.",
+        "Deliveries of a lane that found no room when the lane was read back are forgotten.",
         (Lanes, "reload", "call _skip", DROPPED),
         needs="small",
     ),
     mutant(
         "a lane knows no skipped ones",
-        "What arrives for a lane goes into memory before what of it is in the store.",
+        "What arrives for a lane goes into memory before the lane's deliveries in the store.",
         (Lanes, "admit", "if skipped_from", NEVER),
         needs="small",
     ),
     mutant(
         "a lane in reverse",
-        "What is read back of a lane is taken from its end.",
+        "A lane that is read back is taken from its end.",
         (Lanes, "reload", "call extend", "lane.items.extend(reversed(taken))"),
         needs="small",
     ),
     mutant(
         "a lane reads beyond the cursor",
-        "What the reading of a lane brings is taken although the cursor has yet to come to it.",
+        "A lane's read takes deliveries that the cursor has not reached yet.",
         (Backlog, "_loaded_lane", "compare seq delivery", ALWAYS),
         needs="small",
     ),

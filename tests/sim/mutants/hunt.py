@@ -1,4 +1,4 @@
-"""Looks for the first seed whose history brings a planted bug to light, and says by which promise."""
+"""The hunt for the first seed whose history shows a planted bug, and for the promises that it breaks."""
 
 import signal
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from tests.sim.plan import Plan, draw
 from tests.sim.several import draw_several
 
 FAR_S = 75  # a wait of the schedule over which an actor leaves memory
-LONGEST_S = 30  # real seconds of one history: without a bug one takes a tenth of one
+LONGEST_S = 30  # real seconds of one history: without a bug it takes a tenth of a second
 
 
 ENDLESS = "it never ends"
@@ -72,10 +72,10 @@ def features(plan: Plan) -> set[str]:
 
 
 def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
-    """Return the first of the seeds that catches a mutant and nothing without it; None: it survives.
+    """Return the first seed that breaks a promise with the mutant and none without it. None: the mutant
+    survives.
 
-    What is left of a history that was broken off disturbs whatever runs after it in this process: it is
-    the last.
+    The remains of a history that was broken off would disturb later ones in this process: it is the last.
     """
     for seed in seeds:
         if not mutant.needs <= features(planned(seed, nodes=mutant.nodes)):
@@ -88,8 +88,8 @@ def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
 
 
 def hunted(work: tuple[str, tuple[int, ...], int, int]) -> tuple[str, Catch | None]:
-    """Hunt a mutant, by its name, over seeds that have caught others, then over so many from a first one
-    on: what a worker process does."""
+    """Hunt a mutant, by its name, over seeds that have caught others, then over `seeds` seeds from
+    `first` on. A worker process calls this."""
     name, often, first, seeds = work
     return name, caught(MUTANTS[name], (*often, *range(first, first + seeds)))
 

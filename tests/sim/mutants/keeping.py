@@ -1,4 +1,4 @@
-"""Keeps for each mutant a seed that catches it, in `caught.json`, for the test."""
+"""The seeds that catch the mutants, one for each, kept in `caught.json` for the test."""
 
 import json
 from pathlib import Path

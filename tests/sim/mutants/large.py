@@ -1,4 +1,4 @@
-"""Bugs around the two intakes: groups that are written in parts, and what must not be beside them."""
+"""Bugs around the two intakes: groups that are written in parts, and writes that must not be beside."""
 
 from engine.intake.entries import EntryQueue
 from engine.intake.environment_locks import EnvironmentLocks
@@ -89,7 +89,7 @@ HANDS = (
     ),
     mutant(
         "locks are forgotten",
-        "An intake says nothing of the environments that it holds.",
+        "An intake does not lock the environments that it writes for.",
         (
             EnvironmentLocks,
             "hold",

@@ -58,7 +58,7 @@ PATIENCE = (
     ),
     mutant(
         "a success does not restore patience",
-        "A destination that recovers is failing since the beginning.",
+        "A destination that recovers still counts as failing since the beginning.",
         (Failing, "succeeded", "set spared_at", "self.silent_since = None"),
         needs="patience",
     ),

@@ -68,8 +68,8 @@ class Place(Struct):
 
 
 def places(tree: ast.AST, words: str) -> list[Place]:
-    """Return the places of a name in a function, innermost ones alone. A call that is awaited, or is a
-    statement by itself, is all of that."""
+    """Return the places of a name in a function, innermost ones alone. The place of a call includes its
+    `await`, and the statement if the call is one by itself."""
     kind, *names = words.split()
     everywhere = [*_all(tree)]
     found = [each for each in everywhere if _is(each.get(), kind, names)]
@@ -86,12 +86,12 @@ def places(tree: ast.AST, words: str) -> list[Place]:
 
 
 def parsed(words: str) -> list[ast.stmt]:
-    """Return the statements that words are; no words are `pass`."""
+    """Return the statements of some code; empty code is `pass`."""
     return ast.parse(words or "pass").body
 
 
 def expression(code: list[ast.stmt]) -> ast.expr | None:
-    """Return the expression that code is, if it is nothing more."""
+    """Return the expression of some code, if the code is nothing more than that."""
     return code[0].value if len(code) == 1 and isinstance(code[0], ast.Expr) else None
 
 
@@ -141,7 +141,7 @@ def _names_of(node: ast.AST) -> Iterator[str]:
 
 
 class _Here(ast.NodeTransformer):
-    """Puts what is at a place where new code says `HERE`: a statement, or its value."""
+    """Replaces `HERE` in new code by what is at the place: a statement, or its value."""
 
     def __init__(self, there: ast.AST, value: ast.AST) -> None:
         self._there = there

@@ -1,4 +1,4 @@
-"""Plants a bug: one function of the engine is compiled anew with other code at a place that has a name.
+"""The planting of a bug: a function of the engine is compiled anew with other code at a named place.
 
 The place must be there exactly once, so that a mutant whose place is gone fails loudly. No source is
 quoted: another layout, and a move to another function of the same module, do not matter.
@@ -39,7 +39,7 @@ class Edit(Struct, frozen=True):
     new: str
 
     def point(self) -> Point:
-        """Return the function that has the place once. Raises LookupError without such a one."""
+        """Return the function that has the place once. Raises LookupError if there is none."""
         for points in _around(self.owner, self.name):
             found = [point for point in points for _ in _places(self.place, point)]
             if len(found) > 1:
@@ -52,7 +52,7 @@ class Edit(Struct, frozen=True):
 
 class Mutant(Struct, frozen=True):
     """A bug, by a name and in words. `needs`: without these faults, wishes, receivers and orderings in
-    its plan a history cannot show it, and is not run. `nodes`: histories have several of them."""
+    its plan a history cannot show it, and is not run. `nodes`: its histories have several nodes."""
 
     name: str
     bug: str
@@ -62,7 +62,7 @@ class Mutant(Struct, frozen=True):
 
     @contextmanager
     def planted(self) -> Iterator[None]:
-        """Have the bug while this lasts."""
+        """Plant the bug for the length of the block."""
         points: dict[Point, list[Edit]] = {}
         for edit in self.edits:
             points.setdefault(edit.point(), []).append(edit)
@@ -81,8 +81,8 @@ def mutant(
 
 
 def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
-    """Return the function with new code at its places. Raises LookupError where a place is not there
-    once, or the code has a name that is nowhere."""
+    """Return the function with new code at its places. Raises LookupError if a place is not there exactly
+    once, or if the code uses a name that is not defined."""
     function = _function(owner, name)
     assert function is not None
     tree = _tree(function)
@@ -125,7 +125,7 @@ def _places(words: str, point: Point) -> list[Place]:
 
 
 def _function(owner: Owner, name: str) -> FunctionType | None:
-    """Return what is written as a function under a name, if anything is."""
+    """Return the function that is written under a name, if there is one."""
     found = inspect.getattr_static(owner, name, None)
     found = found.fget if isinstance(found, property) else found
     found = found.__func__ if isinstance(found, staticmethod) else found

@@ -1,5 +1,5 @@
-"""Accepted is durable, refused is not there, a batch is whole or not at all, nothing is invented; and
-whoever posted to a process that lived on was told something."""
+"""Acceptance: an accepted event is durable, a refused event is not there, a batch is there as a whole or
+not at all, and no event is invented. Every caller of a process that lived on got an answer."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from tests.sim.oracle.sight import Request, Sight
 from tests.sim.trace import EventRow, Item
 
 OWN = "angarium."  # types of the service's own events, which nobody posts
-PATIENCE_S = 20.0  # a caller's: no one whose answer was made and then lost waits for so long
+PATIENCE_S = 20.0  # a caller's; if its answer was made and then lost, it does not wait for so long
 TROUBLE_S = 60.0  # a fault that began so long before may last still
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what of acceptance is not as it was told."""
+    """Yield each answer that the rows contradict."""
     rows: dict[tuple[int, str], list[EventRow]] = defaultdict(list)
     for row in sight.rows.events:
         rows[row.environment, row.mark].append(row)
@@ -70,7 +70,7 @@ def _answers(
 
 def _forgotten(sight: Sight, request: Request) -> bool:
     """Whether a caller waited in vain for a process that lived, never stood still, and had its database.
-    Whose statement is late may have to wait for longer than he does."""
+    If a statement is late, its caller may have to wait for longer."""
     process, by = (sight.processes.get(each) for each in (request.posted.process, request.by))
     since, until = request.posted.at, request.end
     if process is None or by is None or until - since < PATIENCE_S:

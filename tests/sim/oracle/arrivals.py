@@ -1,5 +1,5 @@
-"""What is sent is there: of a delivery that exists, signed, the same bytes each time, and twice under
-one number only where the first was not recorded."""
+"""Requests: each is of a delivery that exists, is signed, and has the same bytes each time. Two requests
+have one attempt number only if the first attempt was not recorded."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from tests.sim.oracle.sight import Sending, Sight
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what came that should not have."""
+    """Yield requests that should not have come."""
     for sending in sight.sendings:
         yield from _one(sight, sending)
     for delivery, sendings in sight.of_delivery.items():
@@ -57,8 +57,8 @@ def _repeated(sight: Sight, delivery: str, sendings: list[Sending]) -> Iterator[
         row = recorded.get(number)
         if row is None:
             continue
-        # What one process recorded is known to each that began after that one was ready. Of two that
-        # begin side by side either may be replaced by the other, with its request under way.
+        # A process knows what another one recorded, if it began after that one was ready. Of two that
+        # begin side by side, either can be replaced by the other while its request is under way.
         ready = [sight.processes[each.arrived.process].ready_at for each in sight.maker(row)]
         late = [
             each

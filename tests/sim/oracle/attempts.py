@@ -1,8 +1,8 @@
 """Attempts: numbered without a gap, no more than the schedule has, none early, none after a success.
 
-The schedule that counts is the one in force when an attempt ended; where it was changed while a
-delivery waited, the least of all that were is the bound. A clock that jumped between two processes may
-make a wait shorter by its jump, and nothing else may.
+The schedule that counts is the one in force when an attempt ended. If the schedule was changed while a
+delivery waited, the shortest wait of all these schedules is the bound. A clock that jumped between two
+processes can make a wait shorter by its jump, and nothing else can.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ JITTER = 0.2  # of a scheduled wait, either way
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what of the attempts is not by schedule."""
+    """Yield attempts that are not by the schedule."""
     requeues = Requeues(sight)
     for row in sight.rows.deliveries:
         if row.origin == "INSPECTION":
@@ -50,9 +50,9 @@ def _recorded(sight: Sight, row: DeliveryRow) -> Iterator[str]:
 
 
 def _really(sight: Sight, attempt: AttemptRow) -> Iterator[str]:
-    """What is recorded as answered came to a receiver, and it said so."""
+    """An attempt that is recorded with an answer came to a receiver, which gave this answer."""
     if attempt.status is None and not attempt.success:
-        return  # it may have come to nobody
+        return  # it may have come to no receiver
     makers = sight.maker(attempt)
     name = f"attempt {attempt.number} of delivery {attempt.delivery}"
     if not makers:
@@ -67,7 +67,7 @@ def _versions(sight: Sight, destination: str) -> list[Configured]:
 
 
 def _sent(sight: Sight, row: DeliveryRow, arrivals: list[Sending]) -> Iterator[str]:
-    """None after a success that was heard or recorded, none beyond the schedule."""
+    """No request comes after a success that was heard or recorded, and none beyond the schedule."""
     won: dict[int, Sending] = {}
     for sending in arrivals:
         process = sending.arrived.process
@@ -117,8 +117,9 @@ def _early(
 
 
 def _another_clock(sight: Sight, before: Sending, after: Sending) -> bool:
-    """Whether a process between the two had a clock of its own, or one of the two was behind for a while:
-    a wait longer than any can be by such a clock is made shorter, and is over by the next clock."""
+    """Whether a process between the two had a clock of its own, or the clock of one of the two was behind
+    for a while. By such a clock a wait can be longer than any schedule allows: it is then made shorter,
+    and is over by the next clock."""
     ends = {before.arrived.process, after.arrived.process}
     mine = sight.processes[after.arrived.process].clock_s
     ahead_s = sight.clock(after.arrived.process, after.at) - after.at
@@ -145,7 +146,7 @@ def _wait(
         fact.schedule_s[failures - 1] for fact in judged_by if failures <= len(fact.schedule_s)
     ]
     if not waits:
-        return  # that there is none at all is another promise's
+        return  # an attempt without an entry in the schedule breaks another promise
     if len({fact.schedule_s for fact in (*judged_by, *since)}) > 1:
         waits += [min(fact.schedule_s, default=0) for fact in since]
     least = min(waits) * (1 - JITTER) - SOON_S

@@ -1,9 +1,9 @@
 """The circuit: after ten failures in a row of five deliveries nothing is sent but a probe at a time,
 after 1, 2, 4 ... 60 s, until one succeeds.
 
-Only what surely filled a row is judged: failures that one process heard of, one after another, none of
-them while an actor may have begun anew, no change of the configuration, and no pause in which an actor
-may have gone to rest.
+Only a row of failures that is surely full is judged: one process heard of them, one after another. An
+actor that may have begun anew, a change of the configuration, or a pause in which an actor may have left
+memory begins another row.
 """
 
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ FAILURES = 10
 DELIVERIES = 5
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_S = 60.0
-# An actor that did nothing for so long may have left memory, and the row with it: at the most, and of
-# the time after which actors leave.
+# An actor that did nothing for so long may have left memory, and the row with it: this part of the time
+# after which actors leave, at most 1.5 s.
 LONGEST_REST_S = 1.5
 REST_PART = 0.75
 
@@ -42,7 +42,7 @@ def judge(sight: Sight) -> Iterator[str]:
         if destination not in sight.destinations or len(sendings) < FAILURES:
             continue
         if any(asked_for(sight, each.arrived.delivery) for each in sendings):
-            continue  # what somebody asked for passes an open circuit
+            continue  # a delivery that a caller asked for passes an open circuit
         ordered = sorted(sendings, key=lambda each: (each.arrived.process, each.index))
         for _, mine in groupby(ordered, key=lambda each: each.arrived.process):
             yield from _process(sight, destination, list(mine))
@@ -56,7 +56,7 @@ def _process(sight: Sight, destination: str, sendings: list[Sending]) -> Iterato
     restarts = [fault.at for fault in sight.faults if fault.kind == "crash"]
     before = 0.0
     for at, _, begins, sending in sorted(steps, key=lambda step: step[:3]):
-        # The end of what a crashed actor had begun is not in its successor's row.
+        # The end of an attempt that a crashed actor had begun is not in its successor's row.
         since = before if begins else min(before, sending.at - NETWORK_S)
         disturbed = any(since <= restart <= at for restart in restarts)
         if disturbed or sight.changed(destination, before, at):
@@ -97,7 +97,8 @@ def _sent(destination: str, row: Row, sending: Sending) -> Iterator[str]:
             f"its open circuit"
         )
     row.probing_until = sending.end if sending.heard else 0.0
-    # The first probe may be one of those; each later one doubles the wait. One less is taken for sure.
+    # The first probe may have been begun before the row was full, so one probe less counts. Each further
+    # probe doubles the wait.
     tries = max(0, row.probes - 1)
     least = min(LONGEST_PROBE_S, FIRST_PROBE_S * 2.0**tries) if row.probes else 0.0
     passed = sending.at - row.probe_failed_at

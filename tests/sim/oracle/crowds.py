@@ -1,4 +1,5 @@
-"""No more requests in flight at a destination than it is configured for, and no more a second."""
+"""Concurrency and rate: no more requests are in flight at a destination than it is configured for, and no
+more are sent a second."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -9,7 +10,7 @@ ROUNDING = 1e-3  # of a request
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield where there were too many."""
+    """Yield destinations that got too many requests at once, or a second."""
     for destination, sendings in sight.of_destination.items():
         if destination not in sight.destinations:
             continue
@@ -21,14 +22,14 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
-    """What is at the receiver at an instant is in flight; what its process does not wait for is not."""
+    """A request at the receiver is in flight, unless its process does not wait for it."""
     open_until: list[float] = []
     for sending in sendings:
         open_until = [end for end in open_until if end > sending.at]
         if sending.heard:
             open_until.append(sending.end)
         facts = sight.in_force(destination, process, sending.at - NETWORK_S, sending.at)
-        # By a version that was replaced: what it began is in flight still.
+        # The requests that a replaced version began are still in flight.
         longest = max((each.end for each in sendings if each.heard), default=sending.at)
         older = sight.in_force(
             destination, process, min(_began(sendings, sending), longest), sending.at
@@ -43,7 +44,7 @@ def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]
 
 
 def _began(sendings: list[Sending], now: Sending) -> float:
-    """When the oldest request began that is in flight now."""
+    """Return when the oldest request that is in flight now began."""
     return min(each.at for each in sendings if each.at <= now.at and each.end >= now.at)
 
 
@@ -53,7 +54,7 @@ def _rate(sight: Sight, destination: str, process: int, sendings: list[Sending])
     facts = [version.fact for version in sight.destinations[destination]]
     rates = {getattr(fact, "rate_per_second", None) for fact in facts}
     if len(rates) != 1 or None in rates:
-        return  # a change of the rate is judged by nobody
+        return  # a change of the rate is not judged
     rate = getattr(first, "rate_per_second", None)
     assert rate is not None
     burst = max(1.0, rate)

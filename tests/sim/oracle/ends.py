@@ -11,7 +11,7 @@ OWN = "angarium."  # types of the service's own events
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what has not ended, or not as it may."""
+    """Yield deliveries that have not ended, or that ended without a reason."""
     for row in sight.rows.deliveries:
         final = sight.final(row.destination)
         if final is None or row.origin == "INSPECTION":
@@ -28,12 +28,12 @@ def judge(sight: Sight) -> Iterator[str]:
 
 
 def _made_at_the_end(sight: Sight, row: DeliveryRow) -> bool:
-    """Whether a delivery is of an event of the service's own that a process made while it was ending: its
-    backlog row leaves it to the next one, which such a history has not."""
+    """Whether a delivery is of a system event that a process made while it was ending. Its backlog row
+    leaves it to the next process, which such a history does not have."""
     event = sight.events.get(row.event)
     if event is None or not event.type.startswith(OWN) or row.attempts:
         return False
-    made_at = int(row.event.replace("-", "")[:12], 16) / 1000  # as any id of these says
+    made_at = int(row.event.replace("-", "")[:12], 16) / 1000  # the time in its UUIDv7
     for fault in sight.faults:
         if fault.kind == "stop":
             process = sight.processes[int(fault.detail)]
@@ -104,7 +104,7 @@ def _failed(sight: Sight, row: DeliveryRow) -> Iterator[str]:
     if any(version.status == "ARCHIVED" for version in versions[-1:]):
         yield f"{_name(row)} is IN_DLQ still, at a destination that was archived"
     if row.error in ("DESTINATION_GONE", "INTERNAL"):
-        return  # a 410, or it stopped its actor again and again
+        return  # a 410, or the delivery crashed its actor again and again
     used = row.attempts - row.schedule_start
     least = min(len(version.schedule_s) for version in _judges(sight, row, versions))
     if used < 1 + least:

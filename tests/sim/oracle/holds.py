@@ -1,5 +1,5 @@
-"""Nothing is sent to a destination that is disabled or archived, nor, after a 410, until somebody has
-enabled or moved it; what is under way at that instant ends."""
+"""Holds: nothing is sent to a destination that is disabled or archived. After a 410, nothing is sent
+until a caller has enabled or moved the destination. An attempt under way at that instant ends."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tests.sim.trace import Configured
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what was sent to who is held."""
+    """Yield deliveries that were sent to a held destination."""
     for destination, sendings in sight.of_destination.items():
         if destination not in sight.destinations:
             continue

@@ -48,8 +48,8 @@ def _twins(key: str, requests: list[Request]) -> Iterator[str]:
 
 
 def _expiries(sight: Sight, requests: list[Request]) -> int:
-    """How often a key may have expired between its first post and its last: once a day that passed, by
-    whatever clocks; a jump of the clock in between may make it one more."""
+    """Return how often a key may have expired between its first post and its last: once for each day that
+    passed by any of the clocks. A jump of the clock in between can make it one more."""
     clocks: list[float] = []
     for request in requests:
         process = sight.processes.get(request.by)
@@ -63,5 +63,5 @@ def _expiries(sight: Sight, requests: list[Request]) -> int:
 
 
 def inf_is(at: float, otherwise: float) -> float:
-    """Return an instant, or another where there is none."""
+    """Return an instant, or another one if it is infinite."""
     return otherwise if at == float("inf") else at

@@ -1,5 +1,5 @@
-"""The lives of a delivery: out of the dead-letter queue it begins a schedule anew. When that may have
-been is known from who asked for it."""
+"""The lives of a delivery: when it is requeued, it begins a schedule anew. The callers' requests show
+when that may have been."""
 
 from collections.abc import Sequence
 from math import inf
@@ -14,10 +14,10 @@ class Requeues:
         self._named: dict[str, list[tuple[float, float]]] = {}
         self._any: list[tuple[str, int, float, float]] = []
         for wish in sight.wishes:
-            # Whoever asks for a delivery by its id has it requeued if it is dead by then.
+            # A caller who has a delivery sent now, by its id, requeues it if it is dead by then.
             if wish.asked.kind not in ("requeue", "hasten") or wish.answer == "refused":
                 continue
-            # What was unknown may still be under way; a while later it is done or never will be.
+            # A request without a known answer can take effect at any later time.
             until = wish.end if wish.answer == "done" else inf
             named = wish.asked.deliveries
             if wish.answer == "done" and wish.told is not None and wish.told.ids:
@@ -41,8 +41,8 @@ class Requeues:
 
 
 def asked_for(sight: Sight, delivery: str) -> list[tuple[float, float]]:
-    """Return when somebody may have had a delivery sent ahead of its schedule, as intervals in which that
-    begins: a lane's head or a rate may have kept it back for long after."""
+    """Return when a caller may have had a delivery sent ahead of its schedule, as intervals without an
+    end: after the request, a lane's head or a rate can keep the delivery back for long."""
     row = sight.deliveries.get(delivery)
     return [
         (wish.asked.at, inf)

@@ -1,4 +1,5 @@
-"""Order: first successes within a lane by seq while an ordering held, and seq as it was accepted."""
+"""Order: while an ordering holds, first successes within a lane come by seq; seqs are in the order of
+acceptance."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ class Reign(Struct):
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what overtook."""
+    """Yield deliveries that overtook others."""
     requeues = Requeues(sight)
     by_destination: dict[str, list[DeliveryRow]] = defaultdict(list)
     for row in sight.rows.deliveries:
@@ -85,8 +86,8 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
 
 
 def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
-    """What was sent before it was requeued does not count, since its former place is not known; nor what
-    a process sent that did not own the database any more."""
+    """Return the passage of a delivery. Requests from before it was requeued do not count, since its
+    former place is not known. Those of a process that does not own the database do not count either."""
     sent = [
         each
         for each in sight.of_delivery.get(row.id, [])
@@ -97,10 +98,10 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
     good = [each for each in mine if each.good and sight.reigned(each)]
     if good:
         first = min(good, key=lambda each: each.at)
-        # What may have been sent before a requeue may have been sent after it: then it freed the lane.
+        # A request that may be from before a requeue may also be from after it: then it freed the lane.
         freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
-        # A success that nobody heard of freed the lane by itself as little as it can be waited for; and
-        # one that is heard by a process that stood still while it was replaced waits for nobody either.
+        # No delivery waits for a success that nobody heard of, or that was heard by a process which stood
+        # still while it was replaced. With only such successes, the lane is free from the request on.
         told = [each.end for each in freed if each.heard and _owned(sight, each)]
         return Passage(row, first, min(told or [each.at for each in freed]))
     known = [
@@ -114,8 +115,8 @@ def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
 
 
 def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues) -> bool:
-    """Whether what was requeued may have been sent in a former life: an attempt that was not durable when
-    its process was killed has the number that the first one after the requeue has again."""
+    """Whether a request of a requeued delivery may be of a former life: if an attempt was not durable
+    when its process was killed, the first attempt after the requeue has the same number again."""
     if not row.schedule_start and row.dlq_status != "RETRIED_FROM_DLQ":
         return False
     number = sending.arrived.number
@@ -135,12 +136,12 @@ def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues
 
 
 def _owned(sight: Sight, sending: Sending) -> bool:
-    """Whether its process surely owned the database still when it ended."""
+    """Whether the process of a sending surely still owned the database when the sending ended."""
     return sending.end < sight.processes[sending.arrived.process].doubted_at
 
 
 def _accepted_in_order(sight: Sight) -> Iterator[str]:
-    """What was posted after another was accepted comes after it, and in one batch by its place."""
+    """Events posted after another one was accepted come after it; those of a batch come by place."""
     seqs: dict[str, list[int]] = defaultdict(list)
     for row in sight.rows.deliveries:
         if (

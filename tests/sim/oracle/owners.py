@@ -1,5 +1,5 @@
-"""One writer: of what a process does after another has taken the database over, nothing is recorded; and
-of several nodes each does what belongs to its part, and nothing else."""
+"""One writer: nothing is recorded that a process does after another has taken the database over. Each of
+several nodes does the work of its part, and no other work."""
 
 from collections.abc import Iterator
 

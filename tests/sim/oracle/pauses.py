@@ -1,8 +1,8 @@
 """A Retry-After on 429 and 503 holds the whole destination: nothing is begun before it has passed.
 
-It is capped at the longest delay of the schedule (60 s without one). Only what one process sees is
-judged: that a killed one may not have had the time to write it down is allowed, and so is a change of
-the configuration, which may cut it short.
+It is capped at the longest delay of the schedule (60 s without one). Only requests of the process that
+heard it are judged: a killed process may not have had the time to write it down. A change of the
+configuration may cut it short, so nothing is judged after a change.
 """
 
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""All promises by name, and what of them a history breaks."""
+"""All promises by name, and the breaches of them in a history."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,5 +1,6 @@
-"""A replay job's tallies are its rows, each original is replayed once at most, and the job ends; where
-nothing kept it from an original, that is replayed. Nothing is sent that a job has cancelled."""
+"""Replay jobs: a job's counts equal its rows, each original is replayed once at most, and the job ends.
+An original is replayed if nothing kept the job from it. A delivery that a job has cancelled is not sent.
+"""
 
 import json
 from collections import defaultdict
@@ -13,7 +14,7 @@ UNFINISHED = ("PENDING", "RUNNING", "PAUSED")
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what of the jobs is not so."""
+    """Yield each breach by a job."""
     rows: dict[str, list[DeliveryRow]] = defaultdict(list)
     missing = {job.id for job in sight.rows.jobs if job.missing}
     yield from _doubled(sight, missing)
@@ -117,9 +118,9 @@ def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
 
 
 def _left_out(sight: Sight, wish: Wish, job: JobRow, replays: list[DeliveryRow]) -> Iterator[str]:
-    """What a list showed as delivered when a destination's deliveries were asked for is replayed. By ids
-    a job knows what is older than itself, so that clocks which jump leave it open; what is left when a
-    destination is archived is skipped."""
+    """A job for all deliveries of a destination replays each one that a list showed as delivered before
+    the request. A job knows older deliveries by their ids, so this is not judged if clocks jump. When a
+    destination is archived, its remaining deliveries are skipped."""
     wanted = json.loads(wish.asked.wanted or "{}")
     if not wish.asked.of or wanted.get("dryRun"):
         return
@@ -135,7 +136,7 @@ def _left_out(sight: Sight, wish: Wish, job: JobRow, replays: list[DeliveryRow])
 
 
 def _is_no_dry_run(sight: Sight, job: JobRow) -> bool:
-    """Whether a job is known to be one that enters what it finds."""
+    """Whether a job is known to replay what it finds."""
     return any(
         wish.told is not None
         and job.id in wish.told.ids
@@ -152,7 +153,8 @@ def _failed(row: DeliveryRow) -> bool:
 
 
 def _held(sight: Sight, job: JobRow) -> bool:
-    """A job waits while a destination of its environment is disabled; which ones it has is not told."""
+    """A job waits while a destination of it is disabled. Any of its environment counts: which ones the
+    job has is not known."""
     finals = [sight.final(destination) for destination in sight.destinations]
     return any(
         final is not None and final.environment == job.environment and final.status == "DISABLED"

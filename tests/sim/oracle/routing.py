@@ -1,5 +1,5 @@
-"""Each event has one delivery for each destination that a rule named for it when it was routed, and no
-other. While a change was under way either version may have been the one."""
+"""Routing: each event has one delivery for each destination that a rule named for it when it was routed,
+and no other. While a change was under way, either version may have been in force."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ def _event(
 
 
 def _lane(item: Item) -> str | None:
-    """The key of an event: its customer, else its correlation, else its source; kinds are apart."""
+    """Return an event's lane: of its customer, else its correlation, else its source; kinds are apart."""
     keys = (("c", item.customer), ("k", item.correlation_id), ("s", item.source))
     return next((f"{kind}:{key}" for kind, key in keys if key is not None), None)
 

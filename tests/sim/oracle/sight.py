@@ -1,4 +1,4 @@
-"""A history as the promises look at it: each arrival with its end, who reigned when, which version held.
+"""A history as the promises look at it: arrivals with their ends, owners by time, versions in force.
 
 It only arranges facts; it judges nothing.
 """
@@ -33,15 +33,15 @@ from tests.sim.trace import (
 )
 
 NETWORK_S = 0.05  # the longest way of a request from its process to its receiver
-UNHEARD_S = 30.0  # by then a process knows of a version whose author was not told, or is another's
-# What is asked of a destination and does not change it.
+UNHEARD_S = 30.0  # by then processes know a version of another one, or whose author got no answer
+# Requests that do not change a destination.
 WORK = ("requeue", "discard", "replay", "cancel", "hasten", "withdraw", "cancel all", "retry all")
 SOON_S = 0.002  # instants in rows are whole milliseconds
 
 
 class Process(Struct):
     """One process, for part `part` of `parts`. `doubted_at`: another one began then, and may own slots of
-    this part since; `over_at`: it surely does since then."""
+    this part since then; `over_at`: another one surely owns such slots since then."""
 
     number: int
     booted_at: float
@@ -52,14 +52,14 @@ class Process(Struct):
     ended_at: float = inf
     doubted_at: float = inf
     over_at: float = inf
-    why: str = ""  # it ended by itself
+    why: str = ""  # the reason, if it ended by itself
 
     def shares(self, other: "Process") -> bool:
         """Whether a slot belongs to the parts of both: slots are dealt out to parts in turns."""
         return (self.part - other.part) % gcd(self.parts, other.parts) == 0
 
     def has(self, environment: int) -> bool:
-        """Whether an environment belongs to its part: three are a workspace, and these are dealt out."""
+        """Whether an environment belongs to its part: workspaces of three are dealt out in turns."""
         return ((environment - 1) // 3 + 1) % self.parts == self.part
 
 
@@ -130,8 +130,8 @@ class Request(Struct):
 
     @property
     def begun_by(self) -> float:
-        """By when its process had begun with it. Over a link that breaks behind it a request may come
-        after its caller was told that nobody knows."""
+        """By when its process had begun with it. Over a link that breaks behind it, a request may come
+        after its caller was told that its result is unknown."""
         relayed = self.by != self.posted.process
         return inf if relayed and self.answer in ("internal", "lost") else self.end
 
@@ -161,7 +161,7 @@ class Version(Struct):
     fact: Configured | Ruled
     author: int | None = None
     known_at: float = inf
-    trouble_s: float = 0.0  # for which nobody could read of it
+    trouble_s: float = 0.0  # how long faults may have kept processes from reading it
 
     def known_by(self, process: Process | None) -> float:
         """Return when a process surely acts on it."""
@@ -185,7 +185,8 @@ class Sight:
         self.wishes: list[Wish] = []
         self.faults: list[Fault] = []
         self.fetches: list[Fetch] = []
-        self.followed: dict[int, list[tuple[float, float]]] = {}  # when, and its drift since then
+        # By process: when it followed a jump of its clock, and its drift since then.
+        self.followed: dict[int, list[tuple[float, float]]] = {}
         self.quiet_at = inf
         self.destinations: dict[str, list[Version]] = defaultdict(list)
         self.rules: dict[str, list[Version]] = defaultdict(list)
@@ -255,7 +256,7 @@ class Sight:
             others = [each for each in self.processes.values() if each.shares(process)]
             for other in others:
                 other.doubted_at = min(other.doubted_at, fact.at)
-            # One that had begun and was not ready yet may take the database after it.
+            # Another process that had begun and is not ready yet may take the database after this one.
             if any(each.ready_at == each.ended_at == inf for each in others):
                 process.doubted_at = fact.at
             self.processes[fact.process] = process
@@ -272,7 +273,7 @@ class Sight:
             process.why = fact.why if isinstance(fact, Ended) else ""
 
     def _authors(self) -> None:
-        """Find whose wish made each version: the one about it that was under way at its commit."""
+        """Find the author of each version: the wish about it that was under way at its commit."""
         for wish in self.wishes:
             if wish.answer != "done" or wish.asked.kind in WORK:
                 continue
@@ -286,8 +287,8 @@ class Sight:
                         version.author, version.known_at = wish.by, wish.end
 
     def _troubles(self) -> None:
-        """Add to each version for how long a process may have been kept from reading of it."""
-        clocks = "drift", "followed"  # their seconds are no span
+        """Note for each version how long faults may have kept a process from reading it."""
+        clocks = "drift", "followed"  # their seconds are a drift, and not a span of time
         long = [each for each in self.faults if each.lasts_s and each.kind not in clocks]
         for versions in (*self.destinations.values(), *self.rules.values()):
             for version in versions:
@@ -327,7 +328,7 @@ class Sight:
         return self.in_force(arrived.destination, arrived.process, at - NETWORK_S, at)
 
     def changed(self, destination: str, since: float, until: float) -> bool:
-        """Whether a destination's configuration may have changed for somebody within a time."""
+        """Whether a destination's configuration may have changed for some process within a time."""
         return any(
             version.fact.at <= until and version.known_by(None) >= since
             for version in self.destinations.get(destination, [])[1:]

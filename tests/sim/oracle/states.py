@@ -1,11 +1,11 @@
-"""States: every row is one that docs/states.md lets come about."""
+"""States: every row is in a state that docs/states.md allows."""
 
 from collections.abc import Iterator
 
 from tests.sim.oracle.sight import Sight
 from tests.sim.trace import DeliveryRow
 
-# By status: the DLQ statuses that may stand beside it.
+# By status: the DLQ statuses that a row can have beside it.
 BESIDE: dict[str, tuple[str | None, ...]] = {
     "PENDING": (None, "RETRIED_FROM_DLQ"),
     "RETRYING": (None, "RETRIED_FROM_DLQ"),
@@ -16,7 +16,7 @@ BESIDE: dict[str, tuple[str | None, ...]] = {
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield rows that cannot be."""
+    """Yield rows in an impossible state."""
     for row in sight.rows.deliveries:
         if row.origin != "INSPECTION":
             for sentence in _row(row):

@@ -1,6 +1,6 @@
-"""A process that is told to end begins nothing any more, and what it had heard when it ended is recorded.
+"""Stops: a process that is told to end begins no attempts, and records all outcomes that it had heard.
 
-Where its grace time ran out it may not have had the time.
+If its grace time ran out, some outcomes may not be recorded.
 """
 
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.sim.oracle.crashes import condemned
 from tests.sim.oracle.sight import NETWORK_S, Process, Sight
 
-QUICK_S = 20.0  # it ends sooner than its grace time only where all is durable
+QUICK_S = 20.0  # a process ends before its grace time is over only if all is durable
 
 
 def judge(sight: Sight) -> Iterator[str]:

@@ -1,5 +1,6 @@
-"""Tokens: a request to a destination with OAuth 2.0 bears a token of its endpoint, given to its process
-and still good. One fetch serves all who wait; after a failed one there is a pause."""
+"""Tokens: a request to a destination with OAuth 2.0 has a token of its endpoint, which was given to its
+process and is still valid. One fetch serves all waiting attempts. A failed fetch is followed by a pause.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator

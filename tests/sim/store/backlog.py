@@ -1,5 +1,5 @@
-"""Reads of what waits in the simulated database. However much is there, a read looks at a bounded number
-of rows, which a test may set low."""
+"""Reads of waiting deliveries in the simulated database. A read looks at a bounded number of rows, which
+a test can set low."""
 
 from collections.abc import Sequence
 from itertools import islice
@@ -19,8 +19,8 @@ class SimulatedBacklog:
     """`engine.ports.BacklogStore`."""
 
     def __init__(self, tables: Tables, pool: Pool, examined: int, part: WorkerPart = WHOLE) -> None:
-        """`examined`: rows that one read of a queue looks at. `part`: lists of the whole database have
-        its rows alone."""
+        """`examined`: rows that one read of a queue looks at. `part`: lists have only the rows of this
+        part of the database."""
         self._part = part
         self._tables = tables
         self._pool = pool
@@ -140,7 +140,7 @@ class SimulatedBacklog:
     async def first_retry(
         self, environment: int, destination: str
     ) -> tuple[int | None, int | None]:
-        """Lowest seq and earliest attempt of what is RETRYING; see the port."""
+        """Lowest seq and earliest attempt of the RETRYING deliveries; see the port."""
 
         def work() -> tuple[int | None, int | None]:
             rows = self._retrying(environment, destination)
@@ -151,7 +151,7 @@ class SimulatedBacklog:
         return await self._pool.read("first retry", work)
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
-        """How many wait; see the port."""
+        """The number of waiting deliveries; see the port."""
 
         def work() -> int:
             shelf = self._tables.shelf(environment, destination)
@@ -172,7 +172,7 @@ class SimulatedBacklog:
         return await self._pool.read("last seqs", work)
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """What is IN_DLQ, oldest first; see the port."""
+        """The deliveries IN_DLQ, oldest first; see the port."""
 
         def work() -> list[Delivery]:
             dead = self._tables.shelf(environment, destination).troubled(DeliveryTrouble.DEAD)
@@ -183,7 +183,7 @@ class SimulatedBacklog:
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """Those that wait, of some deliveries; see the port."""
+        """The waiting deliveries among the given ids; see the port."""
 
         def work() -> list[Delivery]:
             rows = (self._tables.deliveries.get((environment, each)) for each in deliveries)

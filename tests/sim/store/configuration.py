@@ -1,7 +1,7 @@
-"""All configuration of the simulated database together: what the read models are made of.
+"""All configuration of the simulated database together, for the read models.
 
-Of keys, schemas and settings of workspaces there are none: histories need no more than workspaces,
-destinations and rules.
+There are no keys, schemas and settings of workspaces: histories need only workspaces, destinations and
+rules.
 """
 
 from collections.abc import Sequence
@@ -76,15 +76,15 @@ class NoSchemas:
 
 
 class DefaultSettings:
-    """`engine.control.ports.SettingsStore` as the loader knows it: nobody wrote any."""
+    """`engine.control.ports.SettingsStore` as the loader knows it: none were written."""
 
     async def get(self, workspace: str) -> WorkspaceSettings:
-        """Return those that hold before any was written."""
+        """Return the default settings."""
         return WorkspaceSettings(workspace=workspace)
 
 
 class SilentCustomers:
-    """`engine.control.ports.CustomerStore` as the loader knows it: nothing was said of any account."""
+    """`engine.control.ports.CustomerStore` as the loader knows it: no account has settings."""
 
     async def find(self, account: str) -> CustomerAccount | None:
         """Return None."""
@@ -107,7 +107,7 @@ class SimulatedConfiguration:
         self.customers = SilentCustomers()
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read everything, as of one instant, what is known too."""
+        """Read everything, as of one instant, including the versions that are known."""
         del known
 
         def work() -> Configuration:

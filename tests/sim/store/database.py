@@ -67,7 +67,7 @@ class Database:
         self._looks = looks or Looks()
 
     def connect(self, process: int, gateway: Gateway, part: WorkerPart = WHOLE) -> Stores:
-        """Return the stores of a process, which owns nothing yet, and is to own a part. One process
+        """Return the stores of a process that owns nothing yet, and can take `part`. One process
         connects once."""
         tables, looks = self.tables, self._looks
         ownership = Ownership(tables, process, gateway, part)

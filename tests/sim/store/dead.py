@@ -1,4 +1,4 @@
-"""The dead-letter queue of the simulated database as it is worked off: oldest first, a bounded number of
+"""The dead-letter queue of the simulated database, for bulk commands: oldest first, a bounded number of
 rows at a time."""
 
 from collections.abc import Iterator

@@ -37,7 +37,7 @@ def replace(tables: Tables, record: DestinationRecord, audit: AuditEntry) -> boo
     tables.check_audit(audit)
     if record.status is DestinationStatus.ARCHIVED:
         tables.room[record.environment] -= 1
-        # Its actor discards what it still has; a start that comes before the end of that goes on with it.
+        # Its actor discards its deliveries. By this row, a process that starts meanwhile continues that.
         low_seq = max(tables.groups, 1) << 20
         tables.backlog.setdefault(place, StoredBacklog(shard_of(record.id), low_seq))
     _write(tables, record, audit)
@@ -98,7 +98,7 @@ class SimulatedDestinations:
         return await self._pool.read("destination", partial(self._tables.destinations.get, place))
 
     async def find(self, destination: str) -> DestinationRecord | None:
-        """Return the present version, of whatever environment."""
+        """Return the present version, in any environment."""
 
         def work() -> DestinationRecord | None:
             records = self._tables.destinations.values()

@@ -48,8 +48,8 @@ def accept(tables: Tables, group: IntakeGroup, process: int, epoch: int) -> Acce
 def prepared(
     tables: Tables, group: IntakeGroup, base: int, into: Transaction | None = None
 ) -> Ready:
-    """Check all that a group is to write, and write nothing yet. `into`: the transaction that it is a
-    part of, to which its own rows are there already."""
+    """Check all that a group is to write, and write nothing yet. `into`: the transaction that the group
+    is a part of, which sees its own rows before its commit."""
     lost = _lost_claims(tables, group)
     events = [each for each in group.events if each.id not in lost]
     deliveries = [
@@ -92,7 +92,7 @@ def prepared(
 
 
 def require_values(group: IntakeGroup) -> None:
-    """Raise where what a group holds cannot be written."""
+    """Raise if a value in a group cannot be stored."""
     if group.files:
         raise StoreError("files are not simulated")
     for each in group.events:
@@ -216,7 +216,7 @@ class SimulatedIntake:
         return await self.connection.run("draw", self._tables.draw)
 
     async def check(self) -> None:
-        """Connect if that is not so; see the port."""
+        """Connect if needed; see the port."""
         await self.connection.ensure()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:

@@ -41,7 +41,7 @@ def create(
     begin = LOWEST
     if not job.orders:
         begin = lowest_id(min(max(job.selection.from_ms or 0, floor_ms, 0), LAST_MS))
-    # What a new row says is what the table's defaults say, whatever the record does.
+    # A new row has the table's defaults, whatever the record has.
     table.jobs[job.environment, job.id] = replace(
         job,
         status=ReplayStatus.PENDING,
@@ -104,7 +104,7 @@ class SimulatedJobs:
         self._pool = pool
 
     async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
-        """Return those of these deliveries that there are; see the port."""
+        """Return those of these deliveries that exist; see the port."""
         wanted = list(deliveries)
 
         def work() -> list[Named]:

@@ -9,7 +9,7 @@ from engine.replay.job import Leg, ReplayJob
 
 @dataclass(slots=True)
 class JobsTable:
-    """`jobs` have no tallies, `legs` no parked lanes: both are laid over by who reads."""
+    """`jobs` have no tallies, and `legs` no parked lanes: the readers add both."""
 
     jobs: dict[tuple[int, str], ReplayJob] = field(default_factory=dict)
     legs: dict[tuple[int, str], dict[str, Leg]] = field(default_factory=dict)

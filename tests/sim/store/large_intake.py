@@ -1,6 +1,6 @@
 """The store of large groups, simulated: parts of one transaction, each a step where a fault may strike.
 
-Until it ends it holds the right to write from its first part on, and backlog rows from its last one on.
+The transaction locks the right to write from its first part on, and backlog rows from its last one on.
 """
 
 from collections import defaultdict
@@ -56,7 +56,7 @@ def parts_of(group: IntakeGroup) -> Iterator[tuple[int, IntakeGroup]]:
 
 
 class SimulatedLargeIntake(SimulatedIntake):
-    """`engine.ports.IntakeStore` for who may take its time, beside the one for everybody else."""
+    """`engine.ports.IntakeStore` for groups that are not urgent, beside the store for all others."""
 
     async def _write(self, group: IntakeGroup) -> Acceptance:
         if len(group.events) + len(group.deliveries) <= PART_ROWS:

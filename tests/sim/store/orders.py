@@ -1,4 +1,4 @@
-"""Reads for jobs that cancel or retry in the simulated database: what is PENDING, then RETRYING."""
+"""Reads for jobs that cancel or retry in the simulated database: PENDING, then RETRYING deliveries."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ from tests.sim.store.tables import Tables
 def outstanding(
     tables: Tables, job: ReplayJob, destination: str, after: str, limit: int, examined: int
 ) -> OrderStretch:
-    """Return what waits and is selected, beyond a cursor."""
+    """Return the selected waiting deliveries beyond a cursor."""
     wanted = job.selection.statuses or WAITING
     if after < RETRYING_FROM:
         if DeliveryStatus.PENDING not in wanted:
@@ -60,7 +60,7 @@ def _taken(
     limit: int,
     examined: int,
 ) -> tuple[list[str], bool, StoredDelivery | None]:
-    """Return the ids of what is selected, whether that is all there is, and the last row looked at."""
+    """Return the ids of the selected rows, whether there are no more, and the last row looked at."""
     selects = _selects(tables, job)
     found = [row for row in rows if row.status is status and selects(row)]
     last = found[limit - 1] if len(found) > limit else rows[-1] if rows else None
@@ -90,7 +90,7 @@ def _selects(tables: Tables, job: ReplayJob) -> Callable[[StoredDelivery], bool]
 
 
 def standing(tables: Tables, job: ReplayJob, deliveries: list[str]) -> list[OrderState]:
-    """Return how deliveries are."""
+    """Return the states of deliveries."""
     found = []
     for identifier in deliveries:
         row = tables.deliveries.get((job.environment, identifier))

@@ -25,7 +25,7 @@ def requeue(
     process: int,
     epoch: int,
 ) -> Requeued:
-    """Requeue what is dead, as much as there is room for, in one transaction."""
+    """Requeue dead deliveries, as many as there is room for, in one transaction."""
     tables.rights.require_intake(process, epoch)
     alive: list[StoredDelivery] = []
     left: list[str] = []
@@ -59,7 +59,7 @@ def _can_live(tables: Tables, row: StoredDelivery) -> bool:
 
 
 def _audit(tables: Tables, audited: ChunkAudit, changed: int) -> None:
-    """Write the entry of a request, or count it up, where something was changed."""
+    """Write the audit entry of a request, or raise its count, if a delivery was changed."""
     if not changed:
         return
     entry = audited.entry
@@ -96,7 +96,7 @@ def discard(
     process: int,
     epoch: int,
 ) -> list[str]:
-    """Discard what is dead, in one transaction."""
+    """Discard dead deliveries, in one transaction."""
     tables.rights.require_intake(process, epoch)
     done: list[str] = []
     for identifier in deliveries:

@@ -1,6 +1,6 @@
 """The rights to write in the simulated database: rows of processes, leases of slots, and their holders.
 
-Whoever takes one slot from a process strips that process of all its slots, as `storage.ownership` does.
+A takeover of one slot of a process strips that process of all its slots, as in `storage.ownership`.
 """
 
 from collections.abc import Collection, Iterable
@@ -10,15 +10,15 @@ from engine.nodes.parts import WHOLE, WorkerPart
 from engine.ports import OwnershipLostError
 from tests.sim.transaction import LockedError, Transaction
 
-PATIENCE_S = 3.0  # for so long a takeover waits for whoever holds the right to write
-NOBODY = -1  # has the slots that a stripped process had beside those that were taken
+PATIENCE_S = 3.0  # how long a takeover waits for a transaction that holds the right to write
+NOBODY = -1  # the owner of a stripped process's slots, except for those that were taken
 
 Lease = tuple[int, int]  # process and epoch
 Place = tuple[int, str]  # environment and id
 
 
 class Rights:
-    """The rows that say who may write. Owner: whoever runs a statement's work, which is synchronous."""
+    """The rows of the rights to write. Owner: the synchronous work of one statement at a time."""
 
     def __init__(self) -> None:
         self.processes: dict[int, int] = {}  # the epoch of each process that has a row
@@ -26,7 +26,7 @@ class Rights:
         self.shards: dict[int, Lease] = {}  # by slot
         self._holders: list[
             tuple[int, Transaction]
-        ] = []  # open, each with its process's row locked
+        ] = []  # open transactions, each of which locks its process's row
 
     # --- taken and renewed
 
@@ -44,7 +44,7 @@ class Rights:
         return epoch
 
     def _holders_of(self, part: WorkerPart) -> set[int]:
-        """Return who has a lease of the part's slots, or could write without any."""
+        """Return the processes that have a lease of the part's slots, or could write without a lease."""
         found = set(self.processes) if part.whole else set()
         for table in (self.homes, self.shards):
             found |= {table[slot][0] for slot in part.slots if slot in table}
@@ -61,8 +61,8 @@ class Rights:
                     table[slot] = (NOBODY, epoch)
 
     def renew_intake(self, process: int, epoch: int) -> None:
-        """Give a process's row a higher epoch. One that comes late, after its successor, must not set the
-        epoch back."""
+        """Give a process's row a higher epoch. A renewal that comes late, after the next one, must not
+        set the epoch back."""
         self.require_unheld((process,))
         if self.processes.get(process, epoch) >= epoch:
             raise _lost()
@@ -83,7 +83,7 @@ class Rights:
     # --- looked at
 
     def owns(self, process: int) -> bool:
-        """Whether nobody has taken anything from a process that had taken a part."""
+        """Whether a process that had taken a part still has it."""
         return process in self.processes
 
     def owns_intake(self, process: int, epoch: int) -> bool:
@@ -111,13 +111,13 @@ class Rights:
             transaction.after(partial(self._holders.remove, held))
 
     def require_unheld(self, processes: Collection[int], patience_s: float | None = None) -> None:
-        """Have a statement wait that is to change whether these processes may write."""
+        """Make a statement wait that would change these processes' right to write while it is held."""
         for process, transaction in self._holders:
             if process in processes:
                 raise LockedError(transaction, patience_s)
 
     def require_unlocked(self, places: Collection[Place], by: Transaction | None = None) -> None:
-        """Have a statement wait that is to change a backlog row which another transaction has written."""
+        """Make a statement wait that would change a backlog row which another transaction has locked."""
         for _, transaction in self._holders:
             if transaction is not by and not transaction.locked.isdisjoint(places):
                 raise LockedError(transaction)

@@ -1,4 +1,4 @@
-"""Routing rules of the simulated database, held to an environment's tally, and how their filters fail."""
+"""Routing rules of the simulated database, with environments' tallies, and failures of their filters."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -31,7 +31,8 @@ def create(
 
 
 def replace(tables: Tables, rule: RuleModel, audit: AuditEntry, tally: int | None) -> bool:
-    """Write the next version, if the present one is its predecessor; the tally moves whenever it may."""
+    """Write the next version, if the present one is its predecessor. The tally's version rises even if
+    not."""
     _require_texts(rule)
     known = tables.tallies.get(rule.environment)
     if known is None or tally not in (None, known[1]) or not _is_open(tables, rule):
@@ -184,7 +185,7 @@ class SimulatedRules:
         return await self._pool.read("filtered rules", work)
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
-        """Return what is recorded of filters that could not be evaluated, by rule."""
+        """Return the recorded failures of filters, by rule."""
         wanted = list(rules)
 
         def work() -> dict[str, FilterErrors]:
@@ -204,7 +205,7 @@ class SimulatedRules:
         return await self._pool.read("rule", partial(self._tables.rules.get, place))
 
     async def find(self, rule: str) -> RuleModel | None:
-        """Return a rule of whatever environment."""
+        """Return a rule, of any environment."""
 
         def work() -> RuleModel | None:
             return next((each for each in self._tables.rules.values() if each.id == rule), None)

@@ -148,7 +148,7 @@ def _change(row: StoredDelivery, settlement: Settlement) -> None:
     response, category = settlement.response_status, settlement.error_category
     error = settlement.last_error
     if settlement.status is DeliveryStatus.FAILED and number == settlement.expects:
-        # A failure without an attempt leaves what the last attempt had said.
+        # A failure without an attempt keeps the answer and the error of the last attempt.
         response = row.response_status if response is None else response
         category = row.category if category is None else category
         error = row.last_error if error is None else error

@@ -54,7 +54,7 @@ class Tables:
         self.tallies: dict[int, tuple[int, int]] = {}  # rules of an environment, and its version
         self.filter_failures: dict[Place, FilterErrors] = {}
         self.audit: dict[tuple[str, str], dict[str, Any]] = {}  # by workspace and id: its changes
-        # --- who looks on: told within the transaction, once nothing can fail any more
+        # --- observers: called within the transaction, once nothing can fail any more
         self.on_configured: Callable[[DestinationRecord], None] = _unheard
         self.on_ruled: Callable[[RuleModel, bool], None] = _unheard_rule
 
