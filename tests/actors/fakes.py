@@ -1,4 +1,4 @@
-"""A world for the actors: a store that keeps rows, a sender that obeys, and all tasks on a mock clock."""
+"""A world for the actors: a store in memory, a sender that tests control, all on a mock clock."""
 
 import random
 from collections import Counter
@@ -49,7 +49,7 @@ class Row(Struct):
 
 
 class FakeStore:
-    """PostgreSQL as the actors know it: BacklogStore and SettleStore over dictionaries."""
+    """PostgreSQL as the actors see it: BacklogStore and SettleStore over dictionaries."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Row] = {}
@@ -95,13 +95,13 @@ class FakeStore:
         return self.queues.get(destination, [])
 
     def unsettled(self, destination: str) -> list[Row]:
-        """Rows that still wait."""
+        """The rows of a destination that still wait."""
         return [row for row in self.of(destination) if row.status in WAITING]
 
     # --- SettleStore
 
     async def settle(self, group: SettleGroup) -> None:
-        """Write a group, guarded as the statement is."""
+        """Write a group, with the same guards as the SQL statement."""
         self.calls["settle"] += 1
         await trio.sleep(self.latency_s)
         if self.held is not None:
@@ -226,7 +226,7 @@ class FakeStore:
         return min(row.delivery.seq for row in rows), int(due * 1000)
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
-        """Count what waits."""
+        """Count waiting deliveries."""
         await self._answer("count_waiting")
         return sum(
             row.status is DeliveryStatus.RETRYING
@@ -243,7 +243,7 @@ class FakeStore:
         return last
 
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
-        """What is IN_DLQ."""
+        """The deliveries IN_DLQ."""
         await self._answer("read_dead")
         dead = [row for row in self.of(destination) if row.dlq_status is DlqStatus.IN_DLQ]
         return [self._read(row) for row in dead[:limit]]
@@ -251,7 +251,7 @@ class FakeStore:
     async def read_named(
         self, environment: int, destination: str, deliveries: Sequence[str]
     ) -> list[Delivery]:
-        """Those that wait, of some deliveries."""
+        """The waiting deliveries among the given ids."""
         await self._answer("read_named")
         return [
             self._read(row)
@@ -274,7 +274,7 @@ class FakeSender:
         self._clock = clock
         self.sent: list[tuple[float, Transmission]] = []
         self.open: dict[str, Callable[[Outcome], None]] = {}
-        self.whose: dict[str, str] = {}  # the destinations of what is open
+        self.whose: dict[str, str] = {}  # by delivery: the destination of its open attempt
         self.forgotten: list[str] = []
         self.most_open = 0
         self.behave: Callable[[Transmission], tuple[float, Outcome] | None] = lambda _: (0.01, OK)
@@ -295,7 +295,7 @@ class FakeSender:
             self._timers.call_later(delay_s, lambda: self.answer(identifier, outcome))
 
     def forget(self, destination: str) -> None:
-        """Note that an actor leaves, which none does while it has attempts under way."""
+        """Note that an actor leaves. No actor leaves while it has attempts under way."""
         assert destination not in self.whose.values()
         self.forgotten.append(destination)
 
@@ -436,8 +436,8 @@ class World:
             self.directory.arrived(deliveries)
 
     async def commit_slowly(self, deliveries: list[Delivery]) -> None:
-        """Commit a group as the intake does: it is built, commits later, and is told of after that;
-        between two groups backlog rows are forgotten."""
+        """Commit a group as the intake does: build it, commit it later, and tell the directory after
+        that; between two groups backlog rows are forgotten."""
         async with self._intake:
             fresh = self._fresh(deliveries)
             await trio.sleep(self.store.latency_s)
@@ -450,7 +450,7 @@ class World:
                 self.store.backlog_rows.pop(destination, None)
 
     async def requeue_slowly(self, chance: random.Random) -> None:
-        """Requeue something that is dead by now, as an entry does: between two groups."""
+        """Requeue a delivery that is dead by now, as the intake does: between two groups."""
         async with self._intake:
             dead = [
                 row.delivery
@@ -474,7 +474,7 @@ class World:
         return {each.destination for each in deliveries} - self.directory.dirty
 
     def _write(self, deliveries: list[Delivery], fresh: set[str]) -> None:
-        """Do what the statement does: seqs, rows, and backlog rows for `fresh` destinations."""
+        """Write what the SQL statement writes: seqs, rows, and backlog rows for `fresh` destinations."""
         base = self._base()
         for seq, delivery in enumerate(deliveries, base + 1):
             delivery.seq = self.store.sequence = seq
@@ -530,7 +530,7 @@ class World:
     # --- checks
 
     def check_backlog(self) -> None:
-        """A backlog row exists wherever something committed is unsettled, and is not above it."""
+        """Each destination with an unsettled delivery has a backlog row, whose seq is not above it."""
         for destination in self.destinations:
             unsettled = self.store.unsettled(destination)
             if unsettled:
@@ -550,7 +550,7 @@ class World:
         """Wait until nothing is unsettled."""
         names = [destination] if destination else list(self.destinations)
         step_s = 0.01
-        # Virtual time, and rows are what the test is about: nobody signals when the last one ends.
+        # Nothing signals that the last row is settled; polling costs little in virtual time.
         while any(self.store.unsettled(name) for name in names):
             step_s = min(1.1 * step_s, most_step_s)
             await trio.sleep(step_s)

@@ -1,4 +1,4 @@
-"""Attempts under way, for tests of what counts them."""
+"""Attempts under way, for tests of the parts that count them."""
 
 from msgspec import structs
 
@@ -7,7 +7,7 @@ from tests.core.making import a_delivery
 
 
 class Heard:
-    """A `Departed` that notes the flights whose outcome it was told of."""
+    """A `Departed` that notes each flight whose outcome it gets."""
 
     def __init__(self) -> None:
         self.flights: list[Flight] = []

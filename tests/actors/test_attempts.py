@@ -1,4 +1,4 @@
-"""The cap on attempts in flight over all destinations: who may begin how many, and in which order."""
+"""The cap on attempts in flight over all destinations: how many each may begin, and in which order."""
 
 import pytest
 
@@ -11,7 +11,7 @@ WORKSPACE = "w"
 
 
 class Actor:
-    """Who wants to send. `wakes` counts how often it was asked to come."""
+    """An actor that wants to send. `wakes` counts its wake-ups."""
 
     def __init__(self, attempts: Attempts, wants: int, workspace: str = WORKSPACE) -> None:
         self.attempts = attempts
@@ -36,7 +36,7 @@ class Actor:
 
 
 def settle(actors: list[Actor]) -> None:
-    """Give turns until nobody asks for one."""
+    """Give turns until no actor asks for one."""
     while any(actor.wakes for actor in actors):
         for actor in actors:
             if actor.wakes:
@@ -46,7 +46,7 @@ def settle(actors: list[Actor]) -> None:
 
 
 class Congestion:
-    """The recorder's word."""
+    """The recorder's answer: the congested workspaces."""
 
     def __init__(self, *workspaces: str) -> None:
         self.now = set(workspaces)
@@ -56,7 +56,7 @@ class Congestion:
 
 
 def of_one(limit: int, congested: Congestion) -> Attempts:
-    """Return places of which one workspace may have all, to look at its destinations alone."""
+    """Return attempts whose places one workspace may use up, to test its destinations alone."""
     return Attempts(limit, congested, portion=limit)
 
 
@@ -118,7 +118,7 @@ def test_a_place_that_is_not_needed_passes_to_the_next() -> None:
     busy, idle, waiting = Actor(attempts, 2), Actor(attempts, 1), Actor(attempts, 1)
     for actor in (busy, idle, waiting):
         actor.turn()
-    busy.wants = idle.wants = 0  # what they wanted to send is gone
+    busy.wants = idle.wants = 0  # they have nothing to send any more
     attempts.ended(WORKSPACE)
     assert (busy.wakes, idle.wakes, waiting.wakes) == (1, 0, 0)
     busy.turn()
@@ -132,7 +132,7 @@ def test_a_place_that_is_not_needed_passes_to_the_next() -> None:
 def test_who_wants_none_any_more_passes_its_place_on() -> None:
     attempts = of_one(1, Congestion())
     first, second = Actor(attempts, 1), Actor(attempts, 1)
-    first.turn()  # it got all that it might, and may want more
+    first.turn()  # it began all that it was granted, and may want more
     second.turn()
     attempts.ended(WORKSPACE)
     assert (first.wakes, second.wakes) == (1, 0)
@@ -182,7 +182,7 @@ def test_outcomes_of_one_workspace_that_wait_keep_no_other_from_sending() -> Non
     for actor in (crowd, healthy):
         actor.turn()
     assert (crowd.began, healthy.began) == (0, 8)
-    attempts.ended("healthy")  # what becomes free goes to who waits and may
+    attempts.ended("healthy")  # the free place goes to one that waits and may begin
     assert (crowd.wakes, healthy.wakes) == (0, 1)
     congestion.now.clear()
     attempts.pass_on()
@@ -207,7 +207,7 @@ def test_a_workspace_has_whole_turns_while_much_is_free() -> None:
         assert greedy.began - before == TURN_SENDS
     assert attempts.in_flight > 1_000 // 2
     greedy.turn()
-    assert attempts.in_flight <= 800  # its part of all
+    assert attempts.in_flight <= 800  # the workspace's share
 
 
 def test_an_actor_that_waits_or_holds_a_place_has_no_whole_turn() -> None:
@@ -284,9 +284,9 @@ def test_a_crowd_of_destinations_leaves_others_their_places_at_once() -> None:
     for number in range(10):
         other = Actor(attempts, 8, f"small-{number}")
         other.turn()
-        assert (other.began, other.wakes) == (8, 0)  # without a look at who waits
+        assert (other.began, other.wakes) == (8, 0)  # without a look at waiting actors
     attempts.ended("greedy")
-    assert begun(greedy) == 800  # and what it leaves is not its own before it has less
+    assert begun(greedy) == 800  # and it gets none back before it has fewer
     assert not any(actor.wakes for actor in greedy)
 
 
@@ -298,7 +298,7 @@ def test_greedy_workspaces_come_to_have_as_much_and_leave_some() -> None:
     assert held["first"] == 800
     everybody = [actor for each in actors.values() for actor in each]
     for _ in range(3_000):
-        oldest = max(held, key=held.__getitem__)  # whoever has most ends most
+        oldest = max(held, key=held.__getitem__)  # the one with the most attempts ends most often
         attempts.ended(oldest)
         before = {name: begun(each) for name, each in actors.items()}
         settle(everybody)
@@ -327,7 +327,7 @@ def test_of_what_is_free_at_the_cap_workspaces_are_granted_in_turn() -> None:
 def test_places_granted_are_kept_for_whom_they_were_granted_to() -> None:
     attempts = of_one(10, Congestion())
     greedy = crowd(attempts, "greedy", 10)
-    attempts.ended("greedy")  # one who waits is granted it, and has not had its turn yet
+    attempts.ended("greedy")  # one that waits is granted the place, but has had no turn yet
     other = Actor(attempts, 1, "other")
     other.turn()
     assert (other.began, attempts.in_flight) == (0, 9)
@@ -349,7 +349,7 @@ def test_an_attempt_that_nobody_ends_fails_after_its_deadline() -> None:
     assert lost.outcome is not None
     assert (lost.outcome.category, lost.outcome.unsent) == (ErrorCategory.INTERNAL, True)
     assert lost.outcome.started_at == 1_000.0
-    lost(a_success())  # the outcome that comes after all counts for nothing
+    lost(a_success())  # an outcome that comes later is not counted
     assert not lost.outcome.success
 
 

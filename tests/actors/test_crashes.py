@@ -1,4 +1,4 @@
-"""Crashes: of one actor alone, survived from snapshot and store, and ended by quarantine."""
+"""Crashes: they hit one actor alone, which continues from snapshot and store or is quarantined."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,11 +16,11 @@ from tests.actors.fakes import OK, World, failure, running
 
 
 class BugError(Exception):
-    """What a bug in the machine raises."""
+    """The error that a bug in the machine raises."""
 
 
 class Brittle(DestinationMachine):
-    """A machine with a bug: it breaks in `trap` when that says so."""
+    """A machine with a bug: it breaks where `trap` returns true."""
 
     trap: Callable[[str, Sequence[Delivery]], bool]
 
@@ -54,12 +54,12 @@ class Brittle(DestinationMachine):
 
 
 def brittle(trap: Callable[[str, Sequence[Delivery]], bool]) -> type[Brittle]:
-    """A machine that breaks where `trap` says so."""
+    """Return a class of machines that break where `trap` returns true."""
     return type("Broken", (Brittle,), {"trap": staticmethod(trap)})
 
 
 class Times:
-    """A trap that springs so many times at one step."""
+    """A trap that breaks the machine `times` times, at one step."""
 
     def __init__(self, step: str, times: int) -> None:
         self.step = step
@@ -217,7 +217,7 @@ async def test_an_actor_that_the_sender_does_not_let_go_stays_the_only_one(
 
         world.sender.forget = breaking  # type: ignore[method-assign]  # once
         world.accept(destination)
-        await trio.sleep(60)  # it is to leave, and crashes
+        await trio.sleep(60)  # it should leave, but crashes
         assert broken == [1]
         assert world.directory.statistics().actors == 1
         world.accept(destination)
@@ -235,7 +235,7 @@ async def test_an_actor_that_always_crashes_backs_off(autojump_clock: MockClock)
         await trio.sleep(600)
         restarts = world.directory.health(destination).actor.restarts
         assert 15 <= restarts <= 40
-        assert world.statuses(destination) == {"PENDING": 1}  # nobody is to blame
+        assert world.statuses(destination) == {"PENDING": 1}  # no delivery is to blame
         world.check_backlog()
 
 
@@ -270,7 +270,7 @@ async def test_a_sender_that_breaks_its_word_crashes_the_actor_alone(
                 raise BugError
             send(transmission, done)
 
-        world.sender.send = breaking  # type: ignore[method-assign]  # the fault to be survived
+        world.sender.send = breaking  # type: ignore[method-assign]  # the fault
         world.accept(destination, 5)
         world.accept(sibling, 5)
         await world.settled()

@@ -1,4 +1,4 @@
-"""At the log level `debug`, machine and intake tell what they decided."""
+"""At the log level `debug`, machine and intake log their decisions."""
 
 from structlog.testing import capture_logs
 

@@ -1,4 +1,4 @@
-"""Whoever goes over many actors does so a few at a time, and lets others run between."""
+"""Passes over many actors: each does a few at a time, and lets other tasks run between."""
 
 from collections.abc import Awaitable, Callable
 

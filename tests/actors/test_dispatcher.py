@@ -1,4 +1,4 @@
-"""Turns: fair, among workspaces too, bounded in time, and each a barrier of its own."""
+"""The dispatcher's turns: fair, also among workspaces, bounded in time, and each a barrier for errors."""
 
 import trio
 
@@ -7,7 +7,7 @@ from tests.core.making import a_destination
 
 
 class Ticking:
-    """A clock that each turn moves on."""
+    """A clock that each turn sets forward."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -17,7 +17,7 @@ class Ticking:
 
 
 class Worker:
-    """An actor that comes again until its work is done."""
+    """An actor that asks for turns until its work is done."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Worker:
             self._dispatcher.enqueue(self)
 
     def crashed(self, error: Exception) -> None:
-        """Remember."""
+        """Keep the error."""
         self.errors.append(error)
 
 
@@ -73,7 +73,7 @@ async def test_a_thousand_of_one_workspace_are_no_reason_to_wait_in_another(
     nursery.start_soon(dispatcher.run)
     await trio.testing.wait_all_tasks_blocked()
     assert "".join(log) == "abcabab" + "a" * 997
-    for name in "ab":  # whose lines were empty, and who come anew
+    for name in "ab":  # their queues were empty, and they start anew
         dispatcher.enqueue(Worker(name, dispatcher, log, 2, name))
     await trio.testing.wait_all_tasks_blocked()
     assert "".join(log[-4:]) == "abab"

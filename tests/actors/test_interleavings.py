@@ -21,7 +21,7 @@ from tests.actors.test_crashes import brittle
 
 SEEDS = range(24)
 LIVES = 3  # processes, one after another, on one store
-STEPS = 60  # of faults, in each; in the last one more, until REQUEUED were
+STEPS = 60  # with faults, in each process; the last has more if fewer than REQUEUED were requeued
 # the fewest requeued deliveries of a history: without any, it would test no requeueing
 REQUEUED = 10
 

@@ -1,4 +1,4 @@
-"""The table of an actor's states is whole, and what it calls impossible stops the actor that meets it."""
+"""The table of an actor's states is complete, and an event that it calls impossible stops the actor."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""The mailbox: bounded, in order, and nothing of what does not fit is forgotten."""
+"""The mailbox: bounded, in order, and it notes the deliveries that do not fit."""
 
 import random
 
@@ -16,7 +16,7 @@ def delivery(seq: int, queue: DeliveryClass = DeliveryClass.STANDARD, size: int 
 
 
 class Listener:
-    """A machine that only listens. It checks that nothing is told out of order."""
+    """A machine that only listens. It checks that the mailbox keeps the order."""
 
     def __init__(self) -> None:
         self.told: list[int] = []

@@ -1,4 +1,4 @@
-"""What is in memory: how much of it a workspace leaves for others, and what of it waits."""
+"""The memory for deliveries: how much a workspace leaves to others, and which deliveries wait."""
 
 import trio
 from trio.testing import MockClock
@@ -11,7 +11,7 @@ MIB = 1024 * 1024
 
 
 def filled(memory: Memory, workspace: str, size: int) -> int:
-    """Have one delivery after the other held until memory is full for the workspace; count them."""
+    """Hold one delivery after the other until memory is full for the workspace; return their number."""
     count = 0
     while not memory.full(workspace):
         memory.changed(workspace, 1, size)

@@ -1,4 +1,4 @@
-"""What is read for whom: workspaces in turn, and never all readers for one of them."""
+"""The readers: they read for workspaces in turn, and never all of them for one workspace."""
 
 from collections.abc import AsyncIterator
 
@@ -11,7 +11,7 @@ from tests.actors.fakes import FakeStore
 
 
 class Piece:
-    """Something to read, which takes until it is let end."""
+    """A read that lasts until the test lets it end."""
 
     def __init__(self, name: str, workspace: str, log: list[str]) -> None:
         self.name = name
@@ -20,7 +20,7 @@ class Piece:
         self._log = log
 
     def wanted(self) -> bool:
-        """Nobody gives up."""
+        """It is always wanted."""
         return True
 
     async def read(self, store: BacklogStore) -> None:
@@ -34,7 +34,7 @@ class Piece:
 
 
 class Bench:
-    """Readers at work, and what they began, in order."""
+    """Readers at work, and the reads that they began, in order."""
 
     def __init__(self) -> None:
         self.readers = Readers(FakeStore())

@@ -1,4 +1,4 @@
-"""The reading that a machine begins with, and one that another has replaced meanwhile."""
+"""The first reading of a machine, and a reading that another one has replaced meanwhile."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ async def test_a_reading_that_is_void_drops_nothing_of_what_has_arrived_since(
         monkeypatch.setattr(store, "read_snapshots", late)
         await world.directory.recover()
         await asked.wait()
-        world.change(destination, ordering=Ordering.STRICT)  # so that all is read anew
+        world.change(destination, ordering=Ordering.STRICT)  # so that its actor reads anew
         await world.settled()
         answers.set()
         await trio.sleep(100)

@@ -1,5 +1,5 @@
-"""Snapshots of many actors: read together, and each actor gets its answer, whatever another's
-row does."""
+"""Snapshots of many actors: read together, and each actor gets its answer, even if another's row
+cannot be read."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -205,7 +205,7 @@ async def test_who_is_being_read_for_when_the_readers_end_asks_again(bench: Benc
 
 
 async def test_snapshots_and_other_reads_go_on_beside_each_other(bench: Bench) -> None:
-    """With one reader left for both, they take turns."""
+    """With one reader left for both kinds, they take turns."""
     begun: list[str] = []
     long = [Piece("long", f"w{number}", begun) for number in range(READERS - 1)]
     for each in long:

@@ -1,4 +1,4 @@
-"""What is known of destinations whose actors left memory, and the survey that sorts them by trouble."""
+"""The snapshots of destinations whose actors left memory, and the survey that sorts them by trouble."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ WELL = encode(Snapshot(taken_at=1.0, row=FailureRow(3, False, 0.0, None)))
 
 
 class Store:
-    """The store's snapshots in pages. Away for the first `away` requests."""
+    """The store's snapshots in pages. It fails the first `away` requests."""
 
     def __init__(self, rows: Sequence[tuple[int, str, bytes]], away: int = 0) -> None:
         self.rows, self.away, self.asked = sorted(rows), away, 0
@@ -50,7 +50,7 @@ def test_trouble_is_known_while_there_is_no_actor() -> None:
         "failing": False,
     }
     assert snapshots.troubled(ENVIRONMENT + 1) == {}
-    assert snapshots.of("open") == OPEN  # though it is no recent one any more
+    assert snapshots.of("open") == OPEN  # although it is not recent any more
     snapshots.take("open")
     snapshots.keep("failing", ENVIRONMENT, WELL)  # it has recovered
     assert snapshots.troubled(ENVIRONMENT) == {}

@@ -31,7 +31,7 @@ class Journal:
         return run
 
     def breaking(self, name: str, times: int) -> Run:
-        """A child that breaks so many times, then runs on."""
+        """A child that breaks `times` times, then keeps running."""
         left = times
 
         async def run() -> None:
@@ -208,7 +208,7 @@ async def test_restarts_back_off_and_old_ones_are_forgotten(
     async def run() -> None:
         at.append(trio.current_time())
         if len(at) == 4:
-            await trio.sleep(61)  # well for long: what was before counts no more
+            await trio.sleep(61)  # it ran well for long: earlier failures no longer count
         if len(at) < 7:
             raise ValueError
 

@@ -1,4 +1,4 @@
-"""Committed deliveries that nobody was told of: their destinations begin anew from the store."""
+"""Committed deliveries that the directory was not told of: destinations begin anew from the store."""
 
 import pytest
 import trio

@@ -1,4 +1,4 @@
-"""Actors that leave memory leave it at once: nothing of them waits for the collector."""
+"""Actors that leave memory leave it at once: none of their parts waits for the garbage collector."""
 
 import gc
 
@@ -16,7 +16,7 @@ PARTS = (DestinationActor, DestinationMachine, Backlog)
 
 
 def left() -> int:
-    """How many parts of actors are there."""
+    """Return how many parts of actors exist."""
     return sum(isinstance(each, PARTS) for each in gc.get_objects())
 
 

@@ -1,4 +1,4 @@
-"""A receiver in arithmetic: it takes so many requests at once, and answers in virtual time."""
+"""A computed receiver: it works on a number of requests at once, and answers in virtual time."""
 
 import heapq
 import math
@@ -13,26 +13,26 @@ from tests.core.making import NOW
 
 Takes = Callable[
     [float, random.Random], float
-]  # what a request takes (s) that begins at an instant
+]  # from the instant at which a request begins: its duration (s)
 
 
 def always(seconds: float) -> Takes:
-    """The same for every request."""
+    """The same duration for every request."""
     return lambda _at, _chance: seconds
 
 
 def varying(median: float, sigma: float) -> Takes:
-    """Log-normal."""
+    """Durations with a log-normal distribution."""
     return lambda _at, chance: median * chance.lognormvariate(0.0, sigma)
 
 
 def heavy_tailed(least: float, alpha: float) -> Takes:
-    """By Pareto's law, up to a minute."""
+    """Durations with a Pareto distribution, up to a minute."""
     return lambda _at, chance: min(60.0, least * chance.paretovariate(alpha))
 
 
 def wavering(median: float, depth: float) -> Takes:
-    """Quicker or slower by up to `depth`, a logarithm, from second to second."""
+    """Durations that change from second to second, by a factor of up to e to the power of `depth`."""
 
     def takes(at: float, chance: random.Random) -> float:
         spell = random.Random(int(at)).uniform(-depth, depth)
@@ -45,8 +45,8 @@ def wavering(median: float, depth: float) -> Takes:
 class Crowd:
     """A receiver that works on `places` requests at once; the others wait there, in order.
 
-    `refuses`: of those that would wait it answers with 503 instead. `fails`: the share that fails
-    whatever the load is. `wants`: how many would be in flight if nothing held back.
+    `refuses`: it refuses requests that would wait. `fails`: the share that fails at any load. `wants`:
+    how many would be in flight without a limit.
     """
 
     takes: Takes
@@ -69,7 +69,7 @@ class Crowd:
         self.begun = 0
 
     def run(self, limit: AdaptiveLimit | int, attempts: int) -> "Crowd":
-        """Let so many attempts end, as many in flight as the limit says."""
+        """Let `attempts` attempts end, with as many in flight as the limit allows."""
         until = self.ended + attempts
         while self.ended < until:
             width = limit if isinstance(limit, int) else limit.width
@@ -106,7 +106,7 @@ class Crowd:
         heapq.heappush(self.flying, (self.now + seconds, self.begun, outcome))
 
     def throughput(self, limit: AdaptiveLimit | int, attempts: int) -> float:
-        """Return successes a second over so many attempts."""
+        """Return successes per second over `attempts` attempts."""
         well, since = self.well, self.now
         self.run(limit, attempts)
         return (self.well - well) / (self.now - since)

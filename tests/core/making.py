@@ -1,4 +1,4 @@
-"""Makes the things that tests of the core are about, with the defaults that they do not care for."""
+"""Objects for tests of the core, with defaults for the fields that a test does not care about."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def a_failure(
 
 
 def a_skip(now: float = NOW) -> Outcome:
-    """What a transform script that returned null comes to."""
+    """Return the outcome of a transform script that returned null."""
     return Outcome(now, 1, True, skipped=True, transform_version=1)
 
 

@@ -1,4 +1,4 @@
-"""A store that holds one destination's rows, and is as strict as the real statements are."""
+"""A store that holds one destination's rows, and is as strict as the real SQL statements."""
 
 from copy import copy
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from engine.core.commands import AnyRequest, DeadRequest, DueRequest, NamedReque
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus, DlqStatus
 
-EXAMINED = 15  # a read looks at so many rows and no more, whatever it finds
+EXAMINED = 15  # the most rows that a read looks at, whatever it finds
 UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
@@ -20,8 +20,8 @@ class Row:
     attempt_count: int = 0
     next_attempt_at: float | None = None
     dlq: DlqStatus | None = None
-    not_before: float = 0.0  # what the schedule allows, by the test's own reckoning
-    after_commit: float = 0.0  # and will, once the failure is recorded
+    not_before: float = 0.0  # the instant that the schedule allows, computed by the test
+    after_commit: float = 0.0  # what the schedule will allow once the failure is recorded
     ended: bool = False  # 2xx, 410 or quarantine: no attempt may follow
 
     @property
@@ -41,7 +41,7 @@ Answer = tuple[list[Delivery], int, dict[str, int], bool]
 
 @dataclass
 class Store:
-    """Rows in order of seq, of which `open` has the unsettled ones."""
+    """Rows in order of seq. `open` has the unsettled ones."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     open: dict[str, Row] = field(default_factory=dict)

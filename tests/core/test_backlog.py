@@ -1,4 +1,4 @@
-"""What is in memory and what is not: spill and return, shares of memory, skipped and parked lanes."""
+"""Deliveries in memory or only in the store: spill, return, memory shares, skipped and parked lanes."""
 
 from copy import copy
 
@@ -404,7 +404,7 @@ def test_what_is_behind_a_full_page_of_due_ones_is_not_forgotten() -> None:
 
 
 def finish_failing(machine: DestinationMachine) -> None:
-    """Let what may be sent fail, durably."""
+    """Let the deliveries that may be sent fail, and commit that."""
     for delivery in step(machine).send:
         machine.judged(delivery, a_failure(), NOW)
     commit(machine, step(machine))
@@ -426,7 +426,7 @@ def test_a_corrected_wait_is_not_forgotten_for_what_a_read_begun_before_shows() 
 
 
 def answer_due(machine: DestinationMachine, due: float, now: float = NOW) -> None:
-    """Have the store answer with one delivery, if it is within what is asked for."""
+    """Have the store answer with one delivery, if the read asks for it."""
     read = step(machine, now).read
     assert isinstance(read, DueRequest)
     found = [a_delivery(1, attempt_count=1, next_attempt_at=due)]

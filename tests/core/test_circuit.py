@@ -1,4 +1,4 @@
-"""The circuit: every pair of its table, when it opens, when it probes, what counts."""
+"""The circuit: every pair of its table, when it opens, when it probes, which outcomes count."""
 
 import pytest
 
@@ -158,7 +158,7 @@ def test_a_delivery_that_was_skipped_says_nothing_of_the_destination() -> None:
     fail(circuit, 9, 9)
     assert circuit.spared("skipped", NOW) is False
     circuit.failed("last straw", ErrorCategory.DNS, NOW)
-    assert state_of(circuit) is CircuitState.OPEN  # the row was not ended by it
+    assert state_of(circuit) is CircuitState.OPEN  # it did not end the row of failures
     circuit.probed("probe", NOW + 1)
     assert circuit.spared("another", NOW + 1) is False
     assert circuit.spared("probe", NOW + 1.5) is True

@@ -1,4 +1,4 @@
-"""Steps of the wall clock: whatever lasts in memory lasts as long as it would have, either way."""
+"""Steps of the wall clock, in both directions: time spans in memory last as long as without the step."""
 
 import pytest
 

@@ -35,7 +35,7 @@ def overdue(machine: DestinationMachine) -> bool:
 
 
 def end(machine: DestinationMachine, outcome: Outcome, *, new: int | None = None) -> None:
-    """Send what is due, or a new delivery, and end its attempt so."""
+    """Send the delivery that is due, or a new one, and end its attempt with `outcome`."""
     now = outcome.started_at
     if new is not None:
         machine.arrive([a_delivery(new)], now)
@@ -101,7 +101,7 @@ PATIENCE_S = 600
 
 
 def failing(**config: Any) -> DestinationMachine:
-    """Return a machine that counts as failing since `NOW + FAILURES_TO_FAIL - 1`."""
+    """Return a machine that counts as failing since `FAILING_AT`."""
     machine = a_machine(retry_schedule_s=(1,) * 20, ordering=Ordering.STRICT, **config)
     machine.arrive([a_delivery(1)], NOW)
     for number in range(FAILURES_TO_FAIL):

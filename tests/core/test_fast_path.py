@@ -1,4 +1,4 @@
-"""The short ways of a delivery that is alone: open only where they come to what the machine decides."""
+"""The fast path of a single delivery: open only where its result is the one that the machine decides."""
 
 from copy import copy
 from typing import Any
@@ -72,10 +72,10 @@ def state(machine: DestinationMachine, now: float) -> tuple[Any, ...]:
 @given(
     st.lists(
         st.tuples(
-            st.integers(1, 3),  # by how much seq grows
+            st.integers(1, 3),  # the increase of seq
             st.sampled_from(DeliveryClass),
             st.sampled_from([0.0, 0.02, 3.0, 11.0, 400.0]),  # seconds until it arrives
-            st.integers(0, 5_000),  # it takes, in milliseconds
+            st.integers(0, 5_000),  # duration of the attempt in milliseconds
         ),
         max_size=12,
     )

@@ -1,4 +1,4 @@
-"""What holds a whole destination: circuit, rate, Retry-After, a 410; also over restarts and jumps."""
+"""Gates that hold a whole destination: circuit, rate, Retry-After, 410; also over restarts and jumps."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def test_a_changed_url_alone_ends_a_retry_after(change: dict[str, Any], sent: li
     machine.configure(a_destination(version=2, **change), NOW)
     commands = step(machine)
     assert seqs(commands.send) == sent
-    # A process that begins anew knows it too: nothing is held, or what the receiver asked for still is.
+    # A new process knows it too: nothing is held, or the receiver's Retry-After still holds.
     assert commands.snapshot or not sent
     heir = a_machine(snapshot=machine.snapshot(), version=2, **change)
     heir.arrive([a_delivery(9)], NOW)

@@ -1,4 +1,4 @@
-"""Random histories of one destination: whatever happens in whatever order, every promise is kept."""
+"""Random histories of one destination: every promise is kept, whatever happens in whatever order."""
 
 from random import Random
 

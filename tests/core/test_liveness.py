@@ -61,7 +61,7 @@ def test_a_holder_without_a_row_dies_after_a_second() -> None:
 
 
 def seen_by(me: str, *rows: NodeRow, seconds: int = 0) -> Liveness:
-    """Return what a node knows that saw the same rows for so long."""
+    """Return what a node knows after it saw the same rows for `seconds`."""
     liveness = Liveness(me)
     for instant in range(seconds + 1):
         liveness.observe(rows, float(instant))

@@ -1,4 +1,4 @@
-"""The histories again, as a hypothesis model: slower to search, but what it finds it makes short."""
+"""The histories again, as a hypothesis model: it searches more slowly, but shrinks what it finds."""
 
 from random import Random
 
@@ -134,7 +134,7 @@ class Destination(RuleBasedStateMachine):
 
 
 class ArchivedDestination(Destination):
-    """The same, archived in the end."""
+    """A destination that is archived at the end."""
 
     def teardown(self) -> None:
         if self.world is not None:
@@ -150,7 +150,7 @@ SEARCH = settings(
     max_examples=60,
     stateful_step_count=50,
     deadline=None,
-    derandomize=True,  # the same search on every machine; test_histories goes further afield
+    derandomize=True,  # the same search on every machine; test_histories covers more
     suppress_health_check=list(HealthCheck),
 )
 TestDestination.settings = TestArchivedDestination.settings = SEARCH

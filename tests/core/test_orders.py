@@ -1,4 +1,4 @@
-"""Orders of people about deliveries that wait: in memory, in the store, in flight, not yet durable."""
+"""People's orders for deliveries that wait: in memory, in the store, in flight, not yet durable."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The placement of parts: even, the same for everybody, and with no move that is not needed."""
+"""The placement of parts: even, the same on every machine, and without a move that is not needed."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""engine/core decides and does nothing else: its imports and calls are looked at."""
+"""engine/core decides and does nothing else: this test reads its imports and calls."""
 
 import ast
 import sys
@@ -9,7 +9,7 @@ import pytest
 import engine.core
 
 FILES = sorted(Path(engine.core.__file__).parent.glob("*.py"))
-# Modules of the standard library that do something, or ask the world something.
+# Modules of the standard library that act on the world outside, or read from it.
 BANNED_MODULES = {
     "asyncio", "concurrent", "ctypes", "datetime", "glob", "http", "io", "logging", "multiprocessing",
     "os", "pathlib", "random", "sched", "secrets", "select", "selectors", "shutil", "signal", "socket",

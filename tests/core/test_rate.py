@@ -1,4 +1,4 @@
-"""The rate limit: never exceeded, a burst of one second's worth, also below one a second."""
+"""The rate limit: never exceeded, with bursts of one second's deliveries, also below one per second."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The states of a backlog's reading: every pair of state and signal is decided, and no other is met."""
+"""The states of a backlog's reading: each pair of state and signal is decided, and no others occur."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""What replays leave to live deliveries: the turn, a slot, and the memory."""
+"""Replays leave to live deliveries their turn, a slot, and memory."""
 
 import pytest
 

@@ -25,7 +25,7 @@ SHORT: dict[str, Any] = {"retry_schedule_s": ()}  # one attempt, then it is dead
 
 
 def a_death(machine: DestinationMachine, lane: str | None = None) -> tuple[Delivery, Commands]:
-    """Let a delivery of seq 1 die; nothing of it is committed yet."""
+    """Let a delivery of seq 1 die; its death is not committed yet."""
     machine.arrive([a_delivery(1, lane=lane)], NOW)
     (sent,) = step(machine).send
     machine.judged(sent, a_failure(), NOW)
@@ -36,7 +36,7 @@ def a_death(machine: DestinationMachine, lane: str | None = None) -> tuple[Deliv
 
 
 def requeued(dead: Delivery, seq: int) -> Delivery:
-    """What the store has of it after the requeue."""
+    """Return the delivery as the store has it after the requeue."""
     back = copy(dead)
     back.seq, back.schedule_start = seq, dead.attempt_count
     back.dlq_status = DlqStatus.RETRIED_FROM_DLQ

@@ -19,7 +19,7 @@ ROOM = MemoryLimits(100_000, 1 << 30)  # nothing is left to the store
 
 
 class Saturated:
-    """A machine of which each class that arrives has more waiting than places open."""
+    """A machine with more deliveries waiting in each class than places open."""
 
     def __init__(self, machine: DestinationMachine) -> None:
         self.machine = machine
@@ -33,7 +33,7 @@ class Saturated:
             self.machine.arrive([a_delivery(self._seq, queue=queue)], NOW)
 
     def open(self, places: int = 1) -> None:
-        """Let so many attempts end, and what waits begin."""
+        """Let `places` attempts end, and waiting deliveries begin."""
         for _ in range(min(places, len(self._under_way))):
             self.machine.judged(self._under_way.pop(0), a_success(), NOW)
         commands = step(self.machine)

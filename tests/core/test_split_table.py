@@ -1,4 +1,4 @@
-"""A split table is a dict whose parts grow at different times, and are copied in a moment each."""
+"""A split table is a dict whose parts grow at different times, so that each copy is short."""
 
 import sys
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.core import split_table
 from engine.core.split_table import PARTS, WHOLE, SplitTable
 
-# What may be copied where parts grow within one slice; parts of equal size copied all of their ids.
+# The most that may be copied when parts grow within one slice; parts of equal size would copy all ids.
 COPIED_BYTES = 8 * 1024 * 1024
 SLICE = 1_000
 MANY = 1_000_000

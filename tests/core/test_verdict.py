@@ -1,4 +1,4 @@
-"""What outcomes mean for deliveries: every pair of the table, and the settlements made by it."""
+"""The meaning of outcomes for deliveries: every pair of the table, and the settlements that result."""
 
 import pytest
 
@@ -148,7 +148,7 @@ def test_quarantine_says_why() -> None:
     ("due_in", "attempts", "schedule", "corrected_to"),
     [
         (300, 1, (5, 300), None),
-        (361, 1, (5, 300), None),  # the longest there is, and a second for the clock's sake
+        (361, 1, (5, 300), None),  # the longest wait, and a second more because clocks differ
         (362, 1, (5, 300), 361),
         (1e9, 1, (5, 300), 361),
         (-50, 1, (5, 300), None),

@@ -1,4 +1,4 @@
-"""A world around one machine: a store that holds rows, a recorder that is late, a receiver at will.
+"""A world around one machine: a store with rows, a late recorder, a receiver that the test controls.
 
 Every promise that concerns the core is checked at the moment at which it could be broken.
 """
@@ -43,17 +43,17 @@ from tests.core.store import UNSETTLED, Answer, Store
 
 @dataclass
 class World:
-    """One destination's whole world. Methods are the things that can happen."""
+    """The world of one destination. Each method is something that can happen."""
 
     config: Destination
     limits: MemoryLimits
     chance: Callable[[], float]
     now: float = NOW
     store: Store = field(default_factory=Store)
-    untold: list[Delivery] = field(default_factory=list)  # committed, and no actor has heard of it
+    untold: list[Delivery] = field(default_factory=list)  # committed, but no actor knows of them
     in_flight: dict[str, Delivery] = field(default_factory=dict)
-    recording: list[Settlement] = field(default_factory=list)  # handed over, not durable
-    durable: list[Settlement] = field(default_factory=list)  # and the machine does not know yet
+    recording: list[Settlement] = field(default_factory=list)  # given to the recorder, not durable
+    durable: list[Settlement] = field(default_factory=list)  # but the machine does not know it yet
     reading: AnyRequest | None = None
     answer: Answer | None = None  # as the store was when the read ran
     snapshot: bytes | None = None
@@ -102,7 +102,7 @@ class World:
         self.requeued += 1
 
     def tell(self, count: int, *, spill: bool) -> None:
-        """Tell the machine of what was committed first."""
+        """Tell the machine of the first `count` deliveries that were committed."""
         told, self.untold = self.untold[:count], self.untold[count:]
         if not told:
             return
@@ -160,7 +160,7 @@ class World:
         self.sent += 1
 
     def run_read(self) -> None:
-        """Let the store execute the read that is under way; the machine hears of it later."""
+        """Let the store execute the read that is under way; the machine gets the answer later."""
         if self.reading is not None and self.answer is None:
             self.answer = self.store.execute(self.reading)
 
@@ -220,10 +220,10 @@ class World:
             return
         self.machine.judged(delivery, outcome, self.now)
         if outcome.retry_after_s is not None or self.gone:
-            self.turn(0)  # an actor's turn ends with it; what a snapshot must keep is kept
+            self.turn(0)  # an actor's turn ends with it, and keeps what a snapshot needs
 
     def order(self, index: int, order: Order) -> None:
-        """Ask something of a delivery that was accepted, wherever it is, even if it has ended."""
+        """Give an order for a delivery that was accepted, wherever it is, even if it has ended."""
         ids = list(self.store.rows)
         if not ids or self.asleep is not None:
             return
@@ -259,12 +259,12 @@ class World:
         if not self.machine.committed(done, self.now):
             self._nothing_follows(before)
 
-    # --- the fast path: a turn before, as an actor takes it when it has no turn to take
+    # --- the fast path: a turn is taken first, since an actor uses the path only if it needs no turn
 
     def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
         """Let the machine decide, and return what it did, if the fast path is open then; else None."""
         before = self.turn(0) if not self.passing and is_open() else None
-        return before if is_open() else None  # still: the turn may have begun a read
+        return before if is_open() else None  # asked again: the turn may have begun a read
 
     def _nothing_follows(self, before: Commands | None) -> None:
         """Check that after the fast path there is nothing to decide."""
@@ -289,7 +289,7 @@ class World:
     def _ends_fast(self, delivery: Delivery, outcome: Outcome) -> bool:
         if self.in_flight:
             return False
-        self.in_flight[delivery.id] = delivery  # as yet
+        self.in_flight[delivery.id] = delivery  # until it is known to have ended
         before = self._turn_before(lambda: self.machine.fast_path.settles(outcome))
         del self.in_flight[delivery.id]
         if before is None:
@@ -327,13 +327,13 @@ class World:
         self.machine.configure(new, self.now)
 
     def crash(self, clock_step: float, keep: int) -> None:
-        """Kill the process: what is not durable is lost, but for `keep` that the database has got."""
+        """Kill the process: lose all that is not durable, except the first `keep` settlements."""
         self.mark = max(self.mark, self.machine.low_seq()) if self.asleep is None else self.mark
         for settlement in self.recording[:keep]:
             self.store.write(settlement)
         self._lose()
         if self.paused_until <= max(self.now, self.now + clock_step):
-            self.paused_until = 0.0  # it was over, or is
+            self.paused_until = 0.0  # it has ended, before the crash or now
         if clock_step < 0:
             self.tokens_at += clock_step
             cap = longest_delay_s(self.config) or 60
@@ -349,7 +349,7 @@ class World:
         self.gone = self.machine._throttle.gone_version is not None
 
     def crash_actor(self, outcomes: list[Outcome], culprit: int | None = None) -> None:
-        """Lose the machine alone: a passing one judges what comes late, then one is restored.
+        """Lose the machine alone: a passing one judges late outcomes, then a new one is restored.
 
         The passing machine also quarantines the unsettled delivery at index `culprit`, if there is one.
         """
@@ -369,7 +369,7 @@ class World:
         guilty = None
         if culprit is not None and self.store.open:
             guilty = list(self.store.open.values())[culprit % len(self.store.open)]
-            self.in_flight.pop(guilty.delivery.id, None)  # its outcome comes to nothing
+            self.in_flight.pop(guilty.delivery.id, None)  # its outcome has no effect
         while self.in_flight:
             self.judge(0, outcomes[len(self.in_flight) % len(outcomes)])
         if guilty is not None:
@@ -382,7 +382,7 @@ class World:
         self._succeed(self.machine.snapshot())
 
     def passivate(self) -> None:
-        """Let the machine leave memory if it says that it may."""
+        """Let the machine leave memory if it allows that."""
         busy = self.reading is not None or self.recording or self.durable
         if self.asleep is not None or busy or not self.machine.idle(self.now):
             return
@@ -411,7 +411,7 @@ class World:
             self.awake()
 
     def step_clock(self, by_s: float) -> None:
-        """Set the clock. Pauses and the rate keep what is left of them; rows are due when they say, or
+        """Set the clock. Pauses and the rate last as long as before; rows are due at their instants, or
         at the end of the longest wait."""
         self.awake()
         was, self.now = self.now, self.now + by_s
@@ -428,7 +428,7 @@ class World:
     # --- the end: faults off, everything must drain
 
     def drain(self) -> None:
-        """Let all go well, and check that everything ends, without anything but what was asked for."""
+        """Let all attempts succeed, and check that every delivery ends."""
         longest = 1.2 * longest_delay_s(self.config) + 65 + 1 / (self.config.rate_per_second or 1)
         for _ in range(20_000):
             before = self.machine, self.config, self.sent, len(self.recording), self.now
@@ -514,7 +514,7 @@ class World:
         if self.passing:
             return
         count, size = held(self.machine)
-        surplus = self.ordered  # the bounds are not kept by what is asked for by its id
+        surplus = self.ordered  # reads by id may exceed the bounds
         assert 0 <= count <= self.limits.deliveries + len(surplus)
         archived = self.config.status is DestinationStatus.ARCHIVED  # takes whole answers in
         assert 0 <= size <= self.limits.bytes + 3_000 * (len(surplus) + 32 * archived)
@@ -560,9 +560,9 @@ class World:
         self.reading = self.answer = None
 
     def _succeed(self, snapshot: bytes | None) -> None:
-        """Bring a fresh machine about from the store, as an actor does."""
+        """Make a fresh machine from the store, as an actor does."""
         self.reading = self.answer = None
-        self.cancelled.clear()  # who asked asks again
+        self.cancelled.clear()  # callers ask again
         self.ordered.clear()
         self.snapshot = snapshot
         self.wake_at = None
@@ -571,7 +571,7 @@ class World:
             row for row in self.store.open.values() if row.status is DeliveryStatus.RETRYING
         ]
         low = min([self.mark, *(row.seq for row in retrying)])
-        self.untold.clear()  # the store has shown them
+        self.untold.clear()  # the new machine reads them from the store
         dues = [row.next_attempt_at for row in retrying if row.next_attempt_at is not None]
         self.machine.restore(
             low, self.store.last_seqs, len(self.store.open), min(dues, default=None)
