@@ -175,7 +175,7 @@ class Settings(BaseModel):
         "trace continue it. None: no spans",
     )
     traces_rate: float = Field(
-        1000.0, ge=1, description="most spans a second of one server; environments take turns"
+        1000.0, ge=1, description="most spans a second of one server; workspaces take turns"
     )
     loop_step: float = Field(
         0.05,

@@ -70,11 +70,9 @@ class Carrying:
         self._settings = base.settings
         self._address = address
 
-        def workspace_of(environment: int) -> str | None:
-            model = base.models.environments.get(environment)
-            return None if model is None else model.workspace
-
-        self.sources = Sources(Fetcher(base.wire.wiring), filing.depot, filing.store, workspace_of)
+        self.sources = Sources(
+            Fetcher(base.wire.wiring), filing.depot, filing.store, base.models.workspace_of
+        )
         lifetime_s = base.settings.file_url_lifetime
         self.urls = FileUrls(box.derived(PURPOSE), self._origin, lifetime_s, now)
         self.carrier = FileCarrier(

@@ -98,7 +98,9 @@ class Foundation:
             machine=machine_of(settings.node_name),
             load=self.load,
         )
-        self.tracing = open_tracing(settings, self.ownership.process, self.clock.now)
+        self.tracing = open_tracing(
+            settings, self.ownership.process, self.clock.now, self.models.workspace_of
+        )
         self.links: LocalLinks | None = None  # to the other processes of this machine
         self.part_links: PartLinks | None = None  # to those of all machines
         if worker is not None and worker.links is not None:

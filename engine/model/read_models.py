@@ -128,6 +128,11 @@ class Models:
         """Return a workspace's environment by its name."""
         return self._environment_of.get((workspace, name))
 
+    def workspace_of(self, environment: int) -> str | None:
+        """Return the id of the workspace that an environment belongs to, by its number."""
+        found = self.environments.get(environment)
+        return None if found is None else found.workspace
+
     # --- what workspaces say of their customers' portals
 
     def put_settings(self, settings: WorkspaceSettings) -> None:

@@ -16,7 +16,7 @@ class EndedSpan(Struct, frozen=True):
     """One span. `context` is the trace with this span as the parent of what follows."""
 
     name: str
-    environment: int  # the environment that it belongs to: environments share the queue
+    workspace: str | None  # that it belongs to: workspaces share the queue
     context: str
     parent: str | None  # the trace that the span continues; None: it begins the trace
     began: float  # seconds since the epoch

@@ -1,8 +1,8 @@
 """The queue of ended spans, and the thread that exports them.
 
-The trio thread only puts spans. A collector that hangs or is away costs spans, which are counted, but
-neither memory nor time of the loop. Environments take turns, so that none uses up the queue or the rate
-of the others.
+The trio thread only puts spans. A collector that hangs or is away costs spans, which are
+counted, and neither memory nor time of the loop. Workspaces take turns, so that none uses up the queue
+or the rate of the others.
 """
 
 import logging
@@ -62,8 +62,8 @@ class ExportQueue:
         self._now = now
         self._bucket = TokenBucket(rate, now())
         self._lock = threading.Lock()  # of the spans, for microseconds
-        self._spans: FairQueue[int, EndedSpan] = FairQueue()
-        self._longest = 0  # the environment with the most spans, as far as was seen
+        self._spans: FairQueue[str | None, EndedSpan] = FairQueue()
+        self._longest: str | None = None  # the workspace with the most spans, as far as was seen
         self._thread: threading.Thread | None = None
         self._some = threading.Event()
         self._many = threading.Event()
@@ -73,7 +73,7 @@ class ExportQueue:
         logging.getLogger(LIBRARY).addFilter(self._reason)
 
     def put(self, span: EndedSpan) -> None:
-        """Queue a span. Called on the trio thread. Where the queue is full, the environment with the most
+        """Queue a span. Called on the trio thread. Where the queue is full, the workspace with the most
         spans loses one."""
         if self._closing.is_set():
             self._dropped += 1
@@ -108,7 +108,7 @@ class ExportQueue:
         return ExportStatistics(self._exported, self._failed, self._dropped, waiting)
 
     def _admit(self, span: EndedSpan) -> None:
-        spans, own = self._spans, span.environment
+        spans, own = self._spans, span.workspace
         if spans.count >= QUEUE:
             self._dropped += 1
             if spans.waiting(self._longest) <= spans.waiting(own):

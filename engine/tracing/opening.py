@@ -91,15 +91,21 @@ def check_tracing(settings: Settings) -> None:
             " Install it with pip install 'angarium[otel]', or unset the variable"
         )
     try:
-        opened = open_tracing(settings, "", lambda: 0.0)
+        opened = open_tracing(settings, "", lambda: 0.0, lambda _: None)
     except (ValueError, OSError) as error:
         raise TracingError(f"a variable OTEL_... is wrong: {error}") from error
     if opened is not None:
         opened.queue.close(0.0)
 
 
-def open_tracing(settings: Settings, node: str, now: Callable[[], float]) -> Tracing | None:
-    """Return the tracing of a server named `node`; None where it is off."""
+def open_tracing(
+    settings: Settings,
+    node: str,
+    now: Callable[[], float],
+    workspace_of: Callable[[int], str | None],
+) -> Tracing | None:
+    """Return the tracing of a server named `node`; None where it is off. `workspace_of` returns the
+    workspace of an environment, by its number."""
     if settings.traces_sample is None:
         return None
     from engine.tracing.export_queue import ExportQueue
@@ -110,7 +116,8 @@ def open_tracing(settings: Settings, node: str, now: Callable[[], float]) -> Tra
     if disabled():
         return None
     queue = ExportQueue(Export(otlp_exporter(), resource_of(node)), settings.traces_rate)
-    return Tracing(Tracer(queue.put, Sampler(settings.traces_sample), now), queue)
+    tracer = Tracer(queue.put, Sampler(settings.traces_sample), now, workspace_of)
+    return Tracing(tracer, queue)
 
 
 def _found(library: str) -> bool:

@@ -51,19 +51,19 @@ class Instants:
 class OpenSpan:
     """A span that is under way. `trace`: the trace for what happens within the span."""
 
-    __slots__ = ("_attributes", "_began", "_environment", "_parent", "_tracer", "trace")
+    __slots__ = ("_attributes", "_began", "_parent", "_tracer", "_workspace", "trace")
 
     def __init__(
         self,
         tracer: "Tracer",
-        environment: int,
+        workspace: str,
         trace: str,
         parent: str | None,
         attributes: Attributes,
         began: float,
     ) -> None:
         self._tracer = tracer
-        self._environment = environment
+        self._workspace = workspace
         self._parent = parent
         self._attributes = attributes
         self._began = began
@@ -75,7 +75,7 @@ class OpenSpan:
         self._tracer.ended(
             EndedSpan(
                 name,
-                self._environment,
+                self._workspace,
                 self.trace,
                 self._parent,
                 self._began,
@@ -136,12 +136,15 @@ class Tracer:
         ended: Callable[[EndedSpan], None],
         sampler: Sampler,
         now: Callable[[], float],
+        workspace_of: Callable[[int], str | None],
     ) -> None:
         """`ended` takes the spans. `sampler` chooses the requests without a trace that begin one.
-        A request with a trace is traced if its sender samples that trace."""
+        A request with a trace is traced if its sender samples it. `workspace_of` returns the
+        workspace of an environment, by its number."""
         self.ended = ended
         self.sampler = sampler
         self.now = now
+        self._workspace_of = workspace_of
         self.attempts_failed = Instants()
         self._commits = Instants()
 
@@ -163,7 +166,7 @@ class Tracer:
         if size is not None:
             attributes["http.request.body.size"] = size
         own = new_trace() if trace is None else with_span(trace, random_span())
-        return AcceptSpan(self, environment.number, own, trace, attributes, self.now())
+        return AcceptSpan(self, environment.workspace, own, trace, attributes, self.now())
 
     def committed(
         self,
@@ -192,11 +195,12 @@ class Tracer:
                 attributes["angarium.event.type"] = own[0].type
             if error is not None:
                 attributes["error.type"] = error
-            context, environment = with_span(trace, random_span()), own[0].environment
+            context = with_span(trace, random_span())
+            workspace = self._workspace_of(own[0].environment)
             self.ended(
                 EndedSpan(
                     "commit",
-                    environment,
+                    workspace,
                     context,
                     trace,
                     began,
@@ -209,6 +213,7 @@ class Tracer:
     def attempt(self, transmission: Transmission, trace: str) -> AttemptSpan:
         """Begin the span of an attempt, and make the span of the time that its delivery has waited."""
         destination, delivery = transmission.destination, transmission.delivery
+        workspace = destination.workspace
         now, number, event = self.now(), transmission.number, delivery.event
         subject: Attributes = {
             "angarium.destination.id": destination.id,
@@ -218,11 +223,11 @@ class Tracer:
         since = self._waited_since(delivery, number)
         if since is not None:
             context, since = with_span(trace, random_span()), min(since, now)
-            self.ended(EndedSpan("wait", event.environment, context, trace, since, now, subject))
+            self.ended(EndedSpan("wait", workspace, context, trace, since, now, subject))
         target = destination.target
         # No url.full: addresses of receivers can hold their secrets.
         attributes = subject | {
-            "angarium.workspace.id": destination.workspace,
+            "angarium.workspace.id": workspace,
             "angarium.event.id": event.id,
             "angarium.event.type": event.type,
             "angarium.delivery.origin": word(delivery.origin),
@@ -234,7 +239,7 @@ class Tracer:
         if number > 1:
             attributes["http.request.resend_count"] = number - 1
         own = with_span(trace, attempt_span(delivery.id, number))
-        return AttemptSpan(self, event.environment, own, trace, attributes, now)
+        return AttemptSpan(self, workspace, own, trace, attributes, now)
 
     def _waited_since(self, delivery: Delivery, number: int) -> float | None:
         """Return since when a delivery has waited; None if only another process knows that."""

@@ -11,8 +11,10 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from engine.core.records import Outcome
-from engine.core.vocabulary import ErrorCategory
+from engine.core.records import Event, Outcome
+from engine.core.vocabulary import Environment, ErrorCategory
+from engine.model.read_models import EnvironmentModel
+from engine.submission.receipts import Reply
 from engine.tracing import export_queue
 from engine.tracing.ended_span import EndedSpan, new_trace
 from engine.tracing.export_queue import BATCH, QUEUE, ExportQueue, ExportStatistics
@@ -50,10 +52,10 @@ def queue_of(
     return ExportQueue(Export(exporter, Resource({})), rate, now)
 
 
-def end(queue: ExportQueue, count: int, environment: int = 1) -> None:
+def end(queue: ExportQueue, count: int, workspace: str = "first") -> None:
     """End `count` spans."""
     for _ in range(count):
-        queue.put(EndedSpan("s", environment, new_trace(), None, 1.0, 2.0, {"of": environment}))
+        queue.put(EndedSpan("s", workspace, new_trace(), None, 1.0, 2.0, {"of": workspace}))
 
 
 def test_spans_are_exported_in_batches_until_the_queue_is_closed() -> None:
@@ -141,34 +143,34 @@ def test_spans_that_wait_for_the_rate_are_exported_in_whole_batches() -> None:
     assert now[0] == pytest.approx(100.0 + (4 * BATCH + 1 - 100) / 100)
 
 
-def test_environments_take_turns_in_the_queue() -> None:
+def test_workspaces_take_turns_in_the_queue() -> None:
     exporter = Exporter()
     queue = queue_of(exporter)
     end(queue, 1)
     assert exporter.entered.wait(HANGS_S)  # with the first span; the following spans wait
-    end(queue, 10 * BATCH, environment=1)
-    end(queue, 3, environment=2)
+    end(queue, 10 * BATCH, workspace="first")
+    end(queue, 3, workspace="second")
     exporter.gate.set()
     queue.close(HANGS_S)
     second = [span.attributes["of"] for span in exporter.batches[1] if span.attributes]
-    assert second.count(2) == 3
+    assert second.count("second") == 3
 
 
-def test_an_environment_that_fills_the_queue_loses_spans_and_others_do_not() -> None:
+def test_a_workspace_that_fills_the_queue_loses_spans_and_others_do_not() -> None:
     exporter = Exporter()
     queue = queue_of(exporter)
     end(queue, 1)
     assert exporter.entered.wait(HANGS_S)
-    end(queue, 2 * QUEUE, environment=1)
-    end(queue, 100, environment=2)
-    end(queue, 100, environment=1)
+    end(queue, 2 * QUEUE, workspace="first")
+    end(queue, 100, workspace="second")
+    end(queue, 100, workspace="first")
     assert queue.statistics() == ExportStatistics(0, 0, QUEUE + 200, QUEUE + 1)
     exporter.gate.set()
     queue.close(HANGS_S)
     owners = [
         span.attributes["of"] for each in exporter.batches for span in each if span.attributes
     ]
-    assert owners.count(2) == 100
+    assert owners.count("second") == 100
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ def test_attributes_keep_the_limits_of_the_variables(
     exporter.gate.set()
     export = Export(exporter, Resource({}))
     attributes = {"a": "xxxx", "b": "yyyy"}
-    assert export([EndedSpan("s", 1, new_trace(), None, 1.0, 2.0, attributes)])
+    assert export([EndedSpan("s", "w", new_trace(), None, 1.0, 2.0, attributes)])
     assert dict(exporter.batches[0][0].attributes or {}) == found
 
 
@@ -211,8 +213,8 @@ def test_the_reason_in_the_log_is_short_and_has_no_token() -> None:
 )
 def test_a_scripts_words_are_in_no_span(category: ErrorCategory, words: str | None) -> None:
     ended: list[EndedSpan] = []
-    tracer = Tracer(ended.append, Sampler(0.0), lambda: 2.0)
-    span = AttemptSpan(tracer, 1, new_trace(), None, {"angarium.delivery.id": "d"}, 1.0)
+    tracer = Tracer(ended.append, Sampler(0.0), lambda: 2.0, lambda _: None)
+    span = AttemptSpan(tracer, "w", new_trace(), None, {"angarium.delivery.id": "d"}, 1.0)
     span.end(Outcome(1.0, 5, success=False, category=category, message="no such host"))
     assert (ended[0].failed, ended[0].words) == (True, words)
 
@@ -228,3 +230,16 @@ def test_the_logger_that_is_listened_to_is_the_librarys() -> None:
     from opentelemetry.exporter.otlp.proto.http import trace_exporter
 
     assert trace_exporter._logger.name == export_queue.LIBRARY
+
+
+def test_all_spans_of_a_workspace_share_one_turn() -> None:
+    ended: list[EndedSpan] = []
+    owners = {1: "w", 2: "w", 3: "other"}
+    tracer = Tracer(ended.append, Sampler(1.0), lambda: 2.0, owners.get)
+    for number, name in enumerate(Environment, 1):
+        span = tracer.accept(None, EnvironmentModel(number, owners[number], name), "/events")
+        assert span is not None
+        span.end(Reply(202))
+        event = Event("e", number, "t", 0, b"{}", trace=span.trace)
+        tracer.committed([event], 1.0, {})
+    assert [span.workspace for span in ended] == ["w", "w", "w", "w", "other", "other"]

@@ -29,7 +29,7 @@ def test_a_server_without_traces_loads_none_of_the_libraries() -> None:
     done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     check_tracing(Settings())
-    assert open_tracing(Settings(), "n", lambda: 1.0) is None
+    assert open_tracing(Settings(), "n", lambda: 1.0, lambda _: None) is None
 
 
 def test_missing_libraries_are_a_wrong_setting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_a_request_goes_on_without_a_span_that_breaks(monkeypatch: pytest.Monkey
         raise RuntimeError("the library broke")
 
     monkeypatch.setattr(Tracer, "accept", broken)
-    tracing = open_tracing(ON, "n", lambda: 1.0)
+    tracing = open_tracing(ON, "n", lambda: 1.0, lambda _: None)
     environment = EnvironmentModel(1, "w", Environment.DEVELOPMENT)
     with request_span(tracing, "a trace", environment, "/files") as trace:
         assert trace == "a trace"
@@ -109,7 +109,7 @@ def test_a_huge_answer_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def exported_one() -> ExportStatistics:
     """Export a span; return the counts."""
-    tracing = open_tracing(ON, "n", lambda: 1.0)
+    tracing = open_tracing(ON, "n", lambda: 1.0, lambda _: None)
     assert tracing is not None
     with request_span(tracing, None, EnvironmentModel(1, "w", Environment.DEVELOPMENT), "/files"):
         pass
@@ -119,7 +119,7 @@ def exported_one() -> ExportStatistics:
 
 def test_the_sdk_can_be_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
-    assert open_tracing(ON, "n", lambda: 1.0) is None
+    assert open_tracing(ON, "n", lambda: 1.0, lambda _: None) is None
 
 
 def test_the_service_has_a_name_of_its_own_unless_one_is_given(
@@ -135,7 +135,7 @@ def test_a_request_that_breaks_ends_its_span(monkeypatch: pytest.MonkeyPatch) ->
     exporter = Exporter()
     exporter.gate.set()
     monkeypatch.setattr(open_telemetry, "otlp_exporter", lambda: exporter)
-    tracing = open_tracing(ON, "n", lambda: 1.0)
+    tracing = open_tracing(ON, "n", lambda: 1.0, lambda _: None)
     assert tracing is not None
     environment = EnvironmentModel(1, "w", Environment.DEVELOPMENT)
 

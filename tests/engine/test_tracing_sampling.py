@@ -71,7 +71,9 @@ def calls_of(ingest: Ingest | TracedIngest) -> int:
 
 def test_a_request_that_is_left_out_costs_one_call_more() -> None:
     plain = Ingest()
-    traced = TracedIngest(plain, Tracer(lambda _: None, Sampler(0.5, lambda: 0.99), lambda: 1.0))
+    sampler = Sampler(0.5, lambda: 0.99)
+    tracer = Tracer(lambda _: None, sampler, lambda: 1.0, lambda _: None)
+    traced = TracedIngest(plain, tracer)
     assert calls_of(plain) == 1
     assert [calls_of(traced) for _ in range(6)] == [2] * 6
     assert calls_of(traced) > 2, "the seventh is chosen"
