@@ -1,5 +1,6 @@
 """`angarium keys`: make, list, rotate and revoke keys, directly on the database."""
 
+import sys
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -20,6 +21,12 @@ from engine.settings import Settings
 
 output_option = click.option(
     "--output", type=click.Choice(["text", "json"]), default="text", help="How to print. [text]"
+)
+
+secret_output_option = click.option(
+    "--output",
+    type=click.Choice(["text", "json"]),
+    help="How to print. Needed where standard output is no terminal. [text]",
 )
 
 
@@ -52,7 +59,7 @@ def command() -> None:
     help="The key's workspace, made if it is missing. [the oldest one]",
 )
 @click.option("--name", default="command line", help="What the key is for. [command line]")
-@output_option
+@secret_output_option
 @settings_flags(*DATABASE)
 def create(
     environment: str | None,
@@ -60,15 +67,16 @@ def create(
     mcp: bool,
     workspace: str | None,
     name: str,
-    output: str,
+    output: str | None,
     **flags: Any,
 ) -> None:
     """Make a key and print its secret, once: it cannot be shown again, only rotated."""
     if environment is None and not mcp:
         raise SettingsTrouble("--environment is needed: DEVELOPMENT, STAGING or PRODUCTION")
+    form = secret_form(output)
     bound = None if mcp or environment is None else Environment[environment.upper()]
     made = trio.run(_create, settings_from(flags), workspace, Scope[scope.upper()], bound, name)
-    show_new(made, output)
+    show_new(made, form)
 
 
 async def _create(
@@ -122,11 +130,12 @@ async def _list(settings: Settings, workspace: str | None) -> list[tuple[str, Ke
 
 @command.command("rotate")
 @click.argument("key_id", metavar="ID", type=click.UUID)
-@output_option
+@secret_output_option
 @settings_flags(*DATABASE)
-def rotate(key_id: UUID, output: str, **flags: Any) -> None:
+def rotate(key_id: UUID, output: str | None, **flags: Any) -> None:
     """Give a key a new secret. The present one stays valid for 24 hours."""
-    show_new(trio.run(_rotate, settings_from(flags), str(key_id)), output)
+    form = secret_form(output)
+    show_new(trio.run(_rotate, settings_from(flags), str(key_id)), form)
 
 
 async def _rotate(settings: Settings, key_id: str) -> NewKey:
@@ -146,6 +155,17 @@ def revoke(key_id: UUID, **flags: Any) -> None:
 async def _revoke(settings: Settings, key_id: str) -> None:
     async with open_keys(settings) as keys:
         await keys.revoke(key_id)
+
+
+def secret_form(output: str | None) -> str:
+    """Return how to print a new secret. Raises SettingsTrouble if nothing says so and standard output is
+    no terminal: it can be a log, which must not have keys."""
+    if output is None and not sys.stdout.isatty():
+        raise SettingsTrouble(
+            "standard output is no terminal, and a log must not have keys."
+            " Give --output text or --output json to print the key there"
+        )
+    return output or "text"
 
 
 def show_new(made: NewKey, output: str) -> None:

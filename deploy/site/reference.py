@@ -16,7 +16,7 @@ from api.table import openapi_json
 FOLDER = "docs/reference"
 _START = """\
 URL=http://127.0.0.1:8080
-KEY=$(angarium keys create --environment DEVELOPMENT --scope manage)
+KEY=$(angarium keys create --environment DEVELOPMENT --scope manage --output text)
 SESSION=... # the token of an embed session, where only sessions may call"""
 
 

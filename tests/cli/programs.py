@@ -66,7 +66,9 @@ async def angarium(
 async def manage_key(env: Mapping[str, str]) -> str:
     """Make a key of scope manage; return its secret."""
     made = await angarium(
-        *["keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"], env=env
+        *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
+        *("--output", "text"),
+        env=env,
     )
     assert made.code == 0, made.err
     return made.out.strip()

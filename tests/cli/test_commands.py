@@ -1,15 +1,18 @@
 """The commands as a newcomer uses them, on real processes: keys, workspaces, demo, and the server."""
 
 import json
+import os
+import pty
 import signal
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import trio
 
-from tests.cli.programs import angarium, environment, running, server
+from tests.cli.programs import COMMAND, angarium, environment, running, server
 from tests.patience import HANGS_S
 
 EXAMPLE_KEY = ("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage")
@@ -79,7 +82,7 @@ async def test_keys_and_workspaces_without_a_server(database_url: str, tmp_path:
     broken = await angarium("workspaces", "list", "--plans-file", str(plans), env=env)
     assert (broken.code, f"{plans}: plans.gold.control_per_minute" in broken.err) == (2, True)
 
-    plain = await angarium(*EXAMPLE_KEY, env=env)
+    plain = await angarium(*EXAMPLE_KEY, "--output", "text", env=env)
     assert plain.out.strip().startswith("ang_dev_"), "standard output is the secret, alone"
     mcp = await angarium("keys", "create", "--mcp", "--scope", "read", "--output", "json", env=env)
     assert json.loads(mcp.out)["environment"] is None
@@ -91,12 +94,30 @@ async def test_keys_and_workspaces_without_a_server(database_url: str, tmp_path:
     assert "ang_dev_.." in (await angarium("keys", "list", env=env)).out
 
 
+async def test_a_new_key_is_shown_on_a_terminal(database_url: str, tmp_path: Path) -> None:
+    env = environment(database_url, tmp_path)
+    ours, theirs = pty.openpty()
+    try:
+        done = await trio.run_process(
+            [*COMMAND, *EXAMPLE_KEY], env=env, stdout=theirs, capture_stderr=True
+        )
+        os.set_blocking(ours, False)
+        printed = os.read(ours, 4096).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert printed.startswith("ang_dev_"), done.stderr
+    assert b"it is not shown again" in done.stderr
+
+
 async def test_what_goes_wrong_is_said_in_words_with_an_exit_code(tmp_path: Path) -> None:
     away = environment("postgresql://127.0.0.1:1/none", tmp_path)
     cases = [
         (("keys", "create", "--scope", "manage"), 2, "--environment is needed"),
         (("keys", "create", "--scope", "all", "--environment", "DEVELOPMENT"), 2, "scope"),
-        (EXAMPLE_KEY, 3, "cannot be reached"),
+        (EXAMPLE_KEY, 2, "a log must not have keys. Give --output text"),
+        (("keys", "rotate", str(UUID(int=1))), 2, "a log must not have keys"),
+        ((*EXAMPLE_KEY, "--output", "text"), 3, "cannot be reached"),
         (("keys", "revoke", "no-id"), 2, "UUID"),
         (("listen", "70000"), 2, "PORT"),
         (("demo", "--url", "http://127.0.0.1:1"), 3, "make run"),

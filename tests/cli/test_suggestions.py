@@ -32,7 +32,7 @@ def test_a_command_like_no_other_gets_no_suggestion() -> None:
 
 def test_keys_create_makes_no_database(tmp_path: Path) -> None:
     folder = tmp_path / "misspelt"
-    words = ["keys", "create", "--scope", "read", "--environment", "STAGING"]
+    words = ["keys", "create", "--scope", "read", "--environment", "STAGING", "--output", "text"]
     result = CliRunner().invoke(main, [*words, "--data-dir", str(folder)])
     assert result.exit_code == FAILED
     assert f"there is no database in {folder}" in result.output

@@ -14,9 +14,10 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
 from tests.packages.environments import built
@@ -81,15 +82,21 @@ def measure(wheels: list[Path], folder: Path) -> float:
     with stages.stage("pip install", ours=False):
         pip = (str(folder / "venv/bin/python"), "-m", "pip", "install", *quiet)
         subprocess.run([*pip, *map(str, wheels)], check=True)
-    deliver(folder / "venv/bin/angarium", folder, stages)
+    deliver([folder / "venv/bin/angarium"], folder, stages)
     stages.total(ours=False)
     return stages.total(ours=True)
 
 
-def deliver(program: Path, folder: Path, stages: Stages) -> None:
+def deliver(
+    program: Sequence[str | Path],
+    folder: Path,
+    stages: Stages,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Start a server and a receiver of an installed program in a folder, and send an event. Raises
     AssertionError or CalledProcessError if it does not arrive with a signature that verifies."""
     env = {
+        **variables,
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "PYTHONUNBUFFERED": "1",
@@ -98,13 +105,13 @@ def deliver(program: Path, folder: Path, stages: Stages) -> None:
 
     def told(*arguments: str) -> str:
         done = subprocess.run(
-            [program, *arguments], env=env, cwd=folder, check=True, capture_output=True, text=True
+            [*program, *arguments], env=env, cwd=folder, check=True, capture_output=True, text=True
         )
         return done.stdout.strip()
 
     def started(*arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [program, *arguments], env=env, cwd=folder, text=True,
+            [*program, *arguments], env=env, cwd=folder, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
 
@@ -118,7 +125,8 @@ def deliver(program: Path, folder: Path, stages: Stages) -> None:
         hook = _wait_for(receiver.stdout, "Listening on ").split("Listening on ")[1].split()[0]
         stages.add("server ready", time.monotonic() - began, 0, ours=True)
         with stages.stage("key", ours=True):
-            key = told("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage")
+            scope = ("--environment", "DEVELOPMENT", "--scope", "manage")
+            key = told("keys", "create", *scope, "--output", "text")
         env |= {"ANGARIUM_URL": url, "ANGARIUM_KEY": key}
         with stages.stage("destination and rule", ours=True):
             secret = ("--secret-file", "hook.secret")

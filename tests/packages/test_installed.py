@@ -119,7 +119,8 @@ async def test_an_installed_server_delivers_its_first_event(
             assert (await browser.get(script[1])).status_code == 200
         receiver = (await listener.wait_for("Ctrl-C stops")).split("Listening on ")[1].split()[0]
         env["ANGARIUM_KEY"] = await told(
-            *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage")
+            *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
+            *("--output", "text"),
         )
         made = json.loads(
             await told("destinations", "create", "First", receiver, "--secret-file", str(secret))
@@ -143,7 +144,7 @@ def test_the_way_to_the_first_verified_delivery_is_measured(
     installed: Environment, tmp_path: Path
 ) -> None:
     stages = Stages()
-    deliver(installed.folder / "bin" / "angarium", tmp_path, stages)
+    deliver([installed.folder / "bin" / "angarium"], tmp_path, stages)
     ours = ["server ready", "key", "destination and rule", "event, delivered"]
     assert stages.names == [*ours, "server and receiver"]
 

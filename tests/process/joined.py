@@ -69,7 +69,9 @@ async def open_base(url: str, folder: Path) -> AsyncIterator[Base]:
     master_key = b64encode(secrets.token_bytes(32)).decode()
     env = environment(url, folder, ANGARIUM_MASTER_KEY=master_key)
     made = await angarium(
-        *["keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"], env=env
+        *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
+        *("--output", "text"),
+        env=env,
     )
     assert made.code == 0, made.err
     with ExitStack() as stack:

@@ -30,7 +30,10 @@ class Outside(House):
     def __enter__(self) -> Self:
         self.start()
         made = subprocess.run(
-            self.command("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
+            self.command(
+                *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
+                *("--output", "text"),
+            ),
             env={**os.environ, **self.settings},
             capture_output=True,
             check=True,

@@ -9,7 +9,9 @@ from tests.cli.programs import angarium, environment
 async def test_commands_make_no_tables(empty_url: str, tmp_path: Path) -> None:
     env = environment(empty_url, tmp_path)
     made = await angarium(
-        *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"), env=env
+        *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"),
+        *("--output", "text"),
+        env=env,
     )
     assert made.code == 1
     assert "start the server once" in made.err
