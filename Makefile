@@ -15,7 +15,7 @@ DATA ?= data
 SEEDS ?= 0-999
 JOBS ?= 2
 LOOPBACK := 127.0.0.0/8,::1/128
-LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
+LOCK := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
 
 # What Python compiles is kept, whatever the shell says: the tests start some hundred processes.
@@ -142,8 +142,7 @@ GENERATED := tests/generated/tools
 	@$(BIN)/python -m $(subst /,.,$(GENERATED)).install
 	@touch $@
 
-lock:  ## pin the dependencies again; needs uv
-	@command -v uv >/dev/null || { echo "make lock needs uv: install it, then run make lock again" >&2; exit 1; }
+lock: $(VENV)/.dev  ## pin the dependencies again
 	$(LOCK) --upgrade requirements/runtime.in --output-file requirements/runtime.lock
 	$(LOCK) --upgrade requirements/dev.in --output-file requirements/dev.lock
 	$(LOCK) --upgrade requirements/tools.in --output-file requirements/tools.lock

@@ -21,6 +21,7 @@ PROOFS = (
     "tests/neighbours/test_names.py",  # name servers that never answer
     "tests/packages/test_deploy.py",  # image, compose file, chart and unit, judged by tools of their own
     "tests/packages/test_installed.py",  # wheels built, installed and used as a stranger would
+    "tests/packages/test_installers.py",  # the server by pip, uvx and pipx, from nothing
     "tests/packages/test_prometheus.py",  # a real Prometheus that scrapes a server
     "tests/packages/test_proxies.py",  # nginx and HAProxy in front of a server
     "tests/packages/test_receivers.py",  # receivers in Go, Node and Java, built and sent to
