@@ -13,6 +13,7 @@ from engine.core.destination import MOST_CONCURRENCY
 from engine.model.egress_proxy import ProxyUrl
 from engine.model.hops import MOST as MOST_HOPS
 from engine.model.setting_values import (
+    BearerKey,
     Bound,
     MachineName,
     Networks,
@@ -71,8 +72,10 @@ class Settings(BaseModel):
     )
     operations_bind: Bound | None = Field(
         None,
-        description="address and port of a second listener for /livez, /readyz, /process and "
-        "/metrics. It needs no credential: keep it private. None: off",
+        description="private address and port for /livez, /readyz, /process and /metrics. None: off",
+    )
+    operations_key: BearerKey | None = Field(
+        None, description="key that /process and /metrics ask for, as a bearer token. None: no key"
     )
     peer_bind: Bound | None = Field(
         None,
@@ -376,12 +379,9 @@ class Settings(BaseModel):
     @property
     def listening(self) -> dict[str, tuple[str, int]]:
         """The hosts and ports that the server listens on, by the setting that names each."""
-        found = {"bind": self.address}
-        if self.operations_bind is not None:
-            found["operations_bind"] = host_and_port(self.operations_bind)
-        if self.peer_bind is not None:
-            found["peer_bind"] = host_and_port(self.peer_bind)
-        return found
+        found = {"bind": self.bind, "operations_bind": self.operations_bind}
+        found["peer_bind"] = self.peer_bind
+        return {name: host_and_port(bind) for name, bind in found.items() if bind is not None}
 
     @property
     def peer_address(self) -> str | None:

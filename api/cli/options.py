@@ -56,6 +56,15 @@ def _refused(_: click.Context, __: click.Parameter, value: str | None) -> None:
         )
 
 
+def _secret_refused(_: click.Context, option: click.Parameter, value: str | None) -> None:
+    """Refuse a secret that can be given by its variable alone, for the same reason."""
+    if value is not None:
+        raise SettingsTrouble(
+            f"{option.opts[0]} is a secret, and the list of processes shows arguments to everybody."
+            f" Give it by {PREFIX}{str(option.name).upper()}, with another value than the one just given"
+        )
+
+
 def _without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
     """Refuse a database address that holds a password, for the same reason."""
     if value is not None and _has_password(value):
@@ -94,6 +103,10 @@ _GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
     "database_url": (
         " Give a password by the variable only: every user can see arguments.",
         _without_password,
+    ),
+    "operations_key": (
+        " Give it by the variable only: every user of the machine can see arguments.",
+        _secret_refused,
     ),
     "egress_proxy": (
         " Give a password by the variable only: every user can see arguments.",

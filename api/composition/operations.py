@@ -3,6 +3,7 @@
 It shares nothing with the door, so it answers while the door is full. It changes nothing.
 """
 
+import hmac
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 32  # at a time: probes and a person or two
 UNSTORED = (b"cache-control", b"no-store")
+REFUSED = (b"www-authenticate", b"Bearer")
 READING = ("GET", "HEAD")
+PROBES = ("/livez", "/readyz")  # they carry no key
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -53,6 +56,8 @@ class OperationsServer:
         self._server = server
         self._at_once = trio.CapacityLimiter(CONNECTIONS)
         self._metrics = Exposition(server)
+        key = server.settings.operations_key
+        self._authorization = None if key is None else f"Bearer {key}".encode()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -61,9 +66,13 @@ class OperationsServer:
             return
         if scope["type"] != "http":
             raise ValueError("nothing but HTTP here")
+        given = dict(scope["headers"])
         async with self._at_once:
-            if scope["path"] == "/metrics" and scope["method"] in READING:
-                accept = dict(scope["headers"]).get(b"accept", b"").decode("latin-1")
+            if not self._allowed(scope["path"], given.get(b"authorization", b"")):
+                body = orjson.dumps({"error": "unauthenticated"})
+                status, headers = 401, [(b"content-type", b"application/json"), UNSTORED, REFUSED]
+            elif scope["path"] == "/metrics" and scope["method"] in READING:
+                accept = given.get(b"accept", b"").decode("latin-1")
                 body, content_type = await self._metrics.text(accept)
                 status, headers = 200, [(b"content-type", content_type.encode()), UNSTORED]
             else:
@@ -73,6 +82,10 @@ class OperationsServer:
             start = {"type": "http.response.start", "status": status, "headers": headers}
             await send(start)
             await send({"type": "http.response.body", "body": body})
+
+    def _allowed(self, path: str, authorization: bytes) -> bool:
+        wanted = self._authorization
+        return wanted is None or path in PROBES or hmac.compare_digest(authorization, wanted)
 
     def _answer(self, method: str, path: str) -> tuple[int, dict[str, Any]]:
         if method not in READING:

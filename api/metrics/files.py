@@ -45,9 +45,13 @@ curl -s http://127.0.0.1:8081/metrics
 ```
 
 `GET /metrics` at the address of `ANGARIUM_OPERATIONS_BIND` answers in OpenMetrics, or in
-Prometheus' text format if the scraper asks for that. The address needs no credential: let only your
-network reach it. Without the setting there are no metrics, and nothing is counted for them.
-Counters begin anew when the server starts.
+Prometheus' text format if the scraper asks for that. Let only your network reach the address. Without the
+setting there are no metrics, and nothing is counted for them. Counters begin anew when the server starts.
+
+With `ANGARIUM_OPERATIONS_KEY` (at least 16 characters; `openssl rand -hex 32` makes one) `/metrics` and
+`/process` answer only to `Authorization: Bearer KEY`, and others get a 401. `/livez` and `/readyz` stay
+open for probes. In Prometheus' configuration the job has
+`authorization: {{credentials_file: /etc/prometheus/angarium.key}}`.
 
 Labels are bounded. The first {ENVIRONMENTS} environments with work have labels of their own; all
 others are `{OTHERS}`. Destinations are named only while they are among the {BUSIEST} with the most

@@ -1,4 +1,4 @@
-"""Values of the operator's settings: addresses to listen at and reached at, the number of workers."""
+"""Values of the operator's settings: addresses to listen at and reached at, a key, how many workers."""
 
 import os
 import re
@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 LAST_PORT = 65_535
 _TEMPLATE = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_BEARER = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}")  # what RFC 6750 has in a header
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
 
@@ -58,6 +59,17 @@ def _bound(text: str) -> str:
 
 
 Bound = Annotated[str, AfterValidator(_bound)]
+
+
+def _bearer(text: str) -> str:
+    if _BEARER.fullmatch(text) is None:
+        raise ValueError(
+            "must be 16 to 512 letters, digits and -._~+/=, such as openssl rand -hex 32"
+        )
+    return text
+
+
+BearerKey = Annotated[str, AfterValidator(_bearer)]
 
 
 def with_port_raised(text: str, by: int) -> str:

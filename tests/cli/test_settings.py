@@ -105,6 +105,18 @@ def test_a_master_key_in_the_arguments_is_refused(command: str) -> None:
     assert "c2VjcmV0" not in result.output
 
 
+def test_a_key_of_operations_is_read_from_its_variable_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result = CliRunner().invoke(main, ["serve", "--operations-key", "hidden" * 4])
+    assert (result.exit_code, "ANGARIUM_OPERATIONS_KEY" in result.output) == (2, True)
+    assert "hidden" not in result.output
+    monkeypatch.setenv("ANGARIUM_OPERATIONS_KEY", "hidden")
+    result = CliRunner().invoke(main, ["serve"])
+    assert (result.exit_code, "must be 16 to 512 letters" in result.output) == (2, True)
+    assert "hidden" not in result.output
+
+
 @pytest.mark.parametrize("command", ["serve", "doctor", "backup"])
 @pytest.mark.parametrize(
     "url",

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import urllib.request
 
+import httpx
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from api.metrics.declared import METRICS
@@ -69,6 +70,28 @@ def test_operations_are_told_at_an_address_of_their_own(furnished: House) -> Non
         assert [_status(beside, path) for path in ("/events", "/docs", "/")] == [404] * 3
         assert beside.ask("POST", "/readyz").status == 405
         assert house.ask("GET", "/process").status == 404  # callers are told nothing of it
+
+
+def test_figures_of_operations_can_need_a_key(furnished: House) -> None:
+    bind, key = f"127.0.0.1:{free_port()}", "k" * 16
+    settings = {"ANGARIUM_OPERATIONS_BIND": bind, "ANGARIUM_OPERATIONS_KEY": key}
+    with open_house(furnished, **settings), httpx.Client(base_url=f"http://{bind}") as client:
+        until(lambda: _ready(client), "it is served")
+        for path in ("/metrics", "/process", "/nowhere"):
+            for wrong in ({}, {"authorization": "Bearer wrong"}, {"authorization": key}):
+                refused = client.get(path, headers=wrong)
+                assert refused.status_code == 401
+                assert refused.headers["www-authenticate"] == "Bearer"
+        client.headers["authorization"] = f"Bearer {key}"
+        statuses = [client.get(path).status_code for path in ("/metrics", "/process", "/nowhere")]
+        assert statuses == [200, 200, 404]
+
+
+def _ready(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def _metrics(bind: str) -> dict[tuple[str, str], float]:
