@@ -129,8 +129,13 @@ class DeliveryCommands:
                 "disabled one.",
             )
         changes = {"hold": {"from": None, "to": "RESUMED"}}
-        await self._trail.write(self._writer.entry(actor, "destination.resume", record.id, changes))
-        self._actors.tell(record.id, Resumed())
+        audit = self._writer.entry(actor, "destination.resume", record.id, changes)
+
+        async def work() -> None:
+            await self._trail.write(audit)
+            self._actors.tell(record.id, Resumed())
+
+        await self._writer.commands.run_beside(work)
 
     # --- inside
 
