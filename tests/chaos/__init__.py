@@ -1,1 +1,1 @@
-"""The process nemesis: real servers, databases and sockets under disturbances drawn from a seed."""
+"""Chaos tests: real servers, databases and sockets under disturbances that are drawn from a seed."""

@@ -1,7 +1,7 @@
-"""Rounds of chaos for as long as one likes: `python -m tests.chaos --minutes 60 --seed 1`.
+"""Rounds of chaos for a given time or number: `python -m tests.chaos --minutes 60 --seed 1`.
 
-A line a round, then the totals. A round that breaks a promise prints its seed, its timeline and where its
-folder is; the same seed draws the same plan again (`--seed S --rounds 1`).
+Prints one line for each round, then the totals. For a round that breaks a promise it prints the seed, the
+timeline and the folder; the same seed draws the same plan again (`--seed S --rounds 1`).
 """
 
 import argparse
@@ -19,12 +19,12 @@ from tests.chaos.plan import drawn, everything, switched
 from tests.chaos.round import Outcome, Round
 from tests.chaos.world import Template, make_patroni_template, make_template
 
-SECONDS = 25.0  # of disturbances a round: with its start, healing and draining some 40 s
+SECONDS = 25.0  # of disturbances in a round; with start, healing and draining about 40 s
 TIMELINE = 400  # lines
 
 
 def main() -> int:
-    """Play rounds until the time is up; return how many broke a promise."""
+    """Run rounds until the time is up; return how many broke a promise."""
     parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -33,15 +33,15 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=1, help="servers side by side: 3, or 1")
     parser.add_argument("--workers", type=int, default=1, help="of one server: 3, or 1")
     parser.add_argument(
-        "--patroni", action="store_true", help="Patroni keeps the database; needs patroni and etcd"
+        "--patroni", action="store_true", help="Patroni has the database; needs patroni and etcd"
     )
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of disturbances a round")
-    parser.add_argument("--everything", action="store_true", help="each disturbance once a round")
-    parser.add_argument("--folder", type=Path, default=None, help="where failing rounds are left")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of disturbances per round")
+    parser.add_argument("--everything", action="store_true", help="each disturbance once per round")
+    parser.add_argument("--folder", type=Path, default=None, help="for the files of failed rounds")
     asked = parser.parse_args()
     if asked.patroni and not installed():
         parser.error(f"install {' and '.join(PROGRAMS)} first")
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have started it deaf to the first
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have had SIGINT ignored
         signal.signal(number, signal.default_int_handler)
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="angarium-chaos-"))
     folder.mkdir(parents=True, exist_ok=True)

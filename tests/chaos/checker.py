@@ -1,7 +1,7 @@
-"""The promises, judged from the sender's log and the receivers' log, and nothing else of the system.
+"""Checks the promises from the sender's log and the receivers' log, and from nothing else of the system.
 
-When something was killed or frozen is told, because only then may a delivery come twice. Nothing here
-asks the server or its database, and nothing is shared with either.
+The caller gives the times at which something was killed or frozen, because only then may a delivery come
+twice. Nothing here asks the server or its database, and nothing is shared with either.
 """
 
 import json
@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 RECORDED_S = (
-    4.0  # an answer that came so long before a crash was recorded, with a database that works
+    4.0  # before a crash: if the database works, every answer that came earlier is recorded by then
 )
 LATE_S = (
-    4  # of the 5 s that an attempt may take; what a machine does to a process that gets no turn
+    4  # of an attempt's 5 s; a busy machine can let a process wait so long, and its sender gives up
 )
-WRONG_S = 60  # beyond it the sender's clock is wrong, see ClockJumped
-SETTLED_S = 12.0  # and so long after its trouble the database has taken all that waited for it
+WRONG_S = 60  # a larger age shows that the sender's clock is wrong, see ClockJumped
+SETTLED_S = 12.0  # after a fault of the database, until all waiting work is written
 SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A time of trouble, by the monotonic clock that all processes of a machine share."""
+    """The time of a fault, by the monotonic clock that all processes of a machine share."""
 
     began: float
     ended: float
@@ -33,11 +33,11 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request at a receiver. `answered`: when a whole 200 was written, None where none was;
+    """One request at a receiver. `answered`: when a complete 200 was written, None if none was;
     `doubtful`: the receiver was killed while it wrote one.
 
-    `sent`: the earliest that it may have been sent; a receiver that stood still reads it later. `late`:
-    so much later that its sender may have given up waiting for the answer.
+    `sent`: the earliest time at which it may have been sent; a receiver that was frozen reads it later.
+    `late`: it was read so late that its sender may have given up.
     """
 
     path: str
@@ -54,19 +54,19 @@ class Arrival:
 
 @dataclass
 class Sent:
-    """What the sender knows of one event."""
+    """The sender's knowledge of one event."""
 
     poster: str
     began: float
-    ended: float | None = None  # of its first 202
+    ended: float | None = None  # when its first 202 came
     id: str | None = None
-    doubtful: bool = False  # a try may have been accepted without a word
-    place: int = 0  # of the poster's posts: those of one batch in their order
+    doubtful: bool = False  # a try without an answer may have been accepted
+    place: int = 0  # among the poster's events; those of a batch are in its order
 
 
 @dataclass
 class Verdict:
-    """What was found. Each violation is a sentence."""
+    """The result of the checks. Each violation is a sentence."""
 
     violations: list[str] = field(default_factory=list)
     accepted: int = 0
@@ -75,11 +75,11 @@ class Verdict:
     doubtful_delivered: int = 0
     torn: int = 0
     arrivals: int = 0
-    failed: int = 0  # attempts that receivers did not answer well
+    failed: int = 0  # attempts without a success as answer
     duplicates: int = 0
     late: int = 0  # requests that receivers read when their sender may have given up
     oldest_s: float = (
-        0.0  # before a crash, with a database that worked, was the oldest of these answered
+        0.0  # of the duplicates after a crash with a working database: the longest time before it
     )
 
     def wrong(self, what: str, which: Iterable[object]) -> None:
@@ -98,7 +98,7 @@ def judged(
 ) -> Verdict:
     """Judge a round.
 
-    `crashes`: when attempts in flight were cut off; `database`: when it, or the way to it, was troubled.
+    `crashes`: when attempts in flight were cut off; `database`: when it, or the way to it, had a fault.
     """
     verdict = Verdict()
     events, batches = _sent(sent, verdict)
@@ -153,7 +153,7 @@ def _lines(file: Path) -> Iterable[dict[str, Any]]:
 
 
 def _sent(file: Path, verdict: Verdict) -> tuple[dict[str, Sent], list[list[str]]]:
-    """Return the events by their number, and the batches that were posted once, their fate unknown."""
+    """Return the events by their number, and the batches that were posted once and got no answer."""
     events: dict[str, Sent] = {}
     batches: dict[str, list[str]] = {}
     for line in _lines(file):
@@ -179,7 +179,7 @@ def _sent(file: Path, verdict: Verdict) -> tuple[dict[str, Sent], list[list[str]
 
 
 def _received(file: Path) -> list[Arrival]:
-    """Return what came, in the order in which it did."""
+    """Return the requests that came, in the order of arrival."""
     notes: dict[tuple[int, int], dict[str, Any]] = defaultdict(dict)
     arrivals = []
     for line in _lines(file):
@@ -194,7 +194,7 @@ def _received(file: Path) -> list[Arrival]:
 def _arrival(line: dict[str, Any], notes: dict[str, Any]) -> Arrival:
     answered: float | None = notes.get("answered")
     doubtful = "answering" in notes and answered is None and "unanswered" not in notes
-    age = line.get("age", 0)  # whole seconds, by the time that its head says
+    age = line.get("age", 0)  # whole seconds, from the time in its head
     late = LATE_S <= age < WRONG_S
     sent = line["at"] - age - 1 if 0 < age < LATE_S else line["at"]
     path, n, event, delivery, sha = (
@@ -207,7 +207,7 @@ def _arrival(line: dict[str, Any], notes: dict[str, Any]) -> Arrival:
 
 
 def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arrival]) -> None:
-    """Each event comes under the id that was told, and with the same bytes, everywhere and each time."""
+    """Each event comes under the id that its sender got, and with the same bytes, every time."""
     known: dict[str, tuple[str, str]] = {}
     other, changed = set(), set()
     for arrival in arrivals:
@@ -224,8 +224,8 @@ def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arriva
 
 
 def _firsts(come: list[Arrival]) -> dict[str, int]:
-    """Return the place of each event's first success, in their order. What a receiver was killed over
-    was one where it did not come again."""
+    """Return the place of each event's first success, in order of these places. If a receiver was killed
+    while it answered, and the event did not come again, that answer was a success."""
     well = {arrival.n for arrival in come if arrival.answered is not None}
     firsts: dict[str, int] = {}
     for place, arrival in enumerate(come):
@@ -237,16 +237,16 @@ def _firsts(come: list[Arrival]) -> dict[str, int]:
 def _in_order(
     verdict: Verdict, path: str, events: dict[str, Sent], firsts: dict[str, int], *, lanes: bool
 ) -> None:
-    """What was posted after another's 202 came first here after it, in one lane or in all together.
+    """Events that were posted after another's 202 arrive after it, in one lane or in all together.
 
-    In the order of arrival, the latest beginning so far is later than no end that is still to come.
+    In other words: no event's 202 came before an event that arrived earlier was posted.
     """
     latest: dict[str, tuple[float, int, str]] = defaultdict(lambda: (0.0, 0, ""))
     wrong = []
     for n in firsts:
         event = events.get(n)
         if event is None or event.ended is None:
-            continue  # nobody knows when it was accepted
+            continue  # it is unknown when it was accepted
         lane = event.poster if lanes else ""
         began, place, before = latest[lane]
         same = began == event.began and events[before].poster == event.poster
@@ -263,7 +263,7 @@ def _duplicates(
     crashes: list[Interval],
     database: list[Interval],
 ) -> None:
-    """What was answered well comes again only where it may not have been recorded before a crash."""
+    """A success comes again only if a crash may have come before it was recorded."""
     answered: dict[str, tuple[float, float]] = {}
     wrong = []
     for arrival in come:
@@ -286,7 +286,7 @@ def _between(sent: float, again: float, crash: Interval) -> bool:
 
 
 def _may_wait(answered: float, crash: Interval, database: list[Interval]) -> bool:
-    """Whether an outcome waited for the database when the crash came."""
+    """Return True if an outcome may have waited for the database when the crash came."""
     return any(
         trouble.began < crash.ended and trouble.ended + SETTLED_S > answered for trouble in database
     )

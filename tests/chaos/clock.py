@@ -1,4 +1,4 @@
-"""A wall clock that is wrong: by libfaketime where the machine has it, else by a stand-in.
+"""A wall clock that is wrong: made by libfaketime if the machine has it, otherwise by a stand-in.
 
     python -m tests.chaos.clock FILE serve ...
 
@@ -16,7 +16,7 @@ PLACES = "*/faketime/libfaketimeMT.so.1"  # below /usr/lib, by Debian's package 
 
 
 def faketime() -> str | None:
-    """Return the library's path, which `FAKETIME_LIBRARY` may say, None where there is none."""
+    """Return the library's path, or None without it. `FAKETIME_LIBRARY` can give the path."""
     installed = [str(path) for path in Path("/usr/lib").glob(PLACES)]
     return os.environ.get("FAKETIME_LIBRARY") or next(iter(sorted(installed)), None)
 
@@ -35,7 +35,7 @@ def wrong_clock(offset: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def set_clock(offset: Path, seconds: int) -> None:
-    """Let the clock be wrong by so much."""
+    """Make the clock wrong by `seconds`."""
     draft = offset.with_suffix(".new")
     draft.write_text(f"{seconds:+d}\n")
     draft.replace(offset)

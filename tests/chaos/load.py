@@ -1,9 +1,9 @@
-"""Posters in a process of their own: each try and what it was answered is a line of the sender's log.
+"""Posters in a process of their own: each try is a line of the sender's log, with the answer that it got.
 
     python -m tests.chaos.load
 
-A poster is a lane: it posts the next only when it knows what became of the one before, or has given it
-up for good. Which server to ask it reads from a file, anew for each connection, as names are looked up.
+A poster is a lane: it posts the next request only when it knows the fate of the one before, or has given
+it up. It reads the server's port from a file, again for each connection, as a client looks up a name.
 """
 
 import http.client
@@ -22,7 +22,7 @@ ANSWER_S = (
     8.0  # then the connection is given up: the server may be frozen, or cut off from its database
 )
 AGAIN_S = 0.05  # before another try
-LAST_S = 45.0  # for so long an unknown fate is asked for at the end
+LAST_S = 45.0  # at the end, for requests whose fate is unknown: they are posted again so long
 PAD = "x" * 120
 
 
@@ -30,14 +30,14 @@ PAD = "x" * 120
 class Manner:
     """How a poster posts."""
 
-    size: int = 1  # events a request
+    size: int = 1  # events per request
     keyed: bool = True  # with idempotency keys
-    insists: bool = True  # what has an unknown fate is posted again until it is known
+    insists: bool = True  # a request without an answer is posted again until it has one
     files: bool = False
     pause_s: float = 0.02
 
 
-# Of every way to post. A batch without insistence tells whether batches are whole: it is sent once.
+# Posters of every kind. "batch" sends each batch once, to show that none is accepted in part.
 MANNERS = {
     "one": Manner(),
     "two": Manner(pause_s=0.01),

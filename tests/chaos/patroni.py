@@ -1,4 +1,4 @@
-"""Two PostgreSQL servers that Patroni keeps, on etcd, with synchronous replication.
+"""Two PostgreSQL servers that Patroni manages, with etcd and synchronous replication.
 
 Patroni and etcd are programs of the machine; where they are not installed, this is not used.
 """
@@ -25,10 +25,10 @@ from storage.embedded.account import account_for
 from tests.chaos.cluster import QUERY_S, Cluster, programs
 
 PROGRAMS = ("patroni", "etcd")
-READY_S = 90.0  # two databases are made, one as a copy of the other
+READY_S = 90.0  # time to make two databases, one as a copy of the other
 ENDING_S = 10.0
 ASK_S = 2.0
-LOOK_S = 0.1  # between two looks at who leads
+LOOK_S = 0.1  # between two looks for the leader
 CONFIGURATION = """
 scope: chaos
 name: {name}
@@ -62,12 +62,12 @@ postgresql:
 
 
 def installed() -> bool:
-    """Whether this machine has the programs."""
+    """Return True if this machine has the programs."""
     return all(shutil.which(name) for name in PROGRAMS)
 
 
 class Member:
-    """One PostgreSQL server with the Patroni that keeps it."""
+    """One PostgreSQL server with the Patroni that manages it."""
 
     def __init__(self, name: str, folder: Path, etcd: int) -> None:
         self.name = name
@@ -89,7 +89,7 @@ class Member:
             self._process = _started(self._folder, "patroni", str(self._file))
 
     def ask(self, path: str, body: object = None) -> tuple[int, str]:
-        """Ask its Patroni; return the status, 0 where there is none, and the answer's text."""
+        """Ask its Patroni; return the status (0 without an answer) and the answer's text."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self._rest}{path}", data)
         try:
@@ -102,12 +102,12 @@ class Member:
 
     @property
     def leads(self) -> bool:
-        """Whether it says that it has the database."""
+        """True if its Patroni answers that it is the leader."""
         return self.ask("/primary")[0] == 200
 
     @property
     def follows(self) -> bool:
-        """Whether it says that each commit waits for it."""
+        """True if its Patroni answers that each commit waits for it."""
         return self.ask("/sync")[0] == 200
 
     def kill(self) -> None:
@@ -125,7 +125,7 @@ class Member:
 
 
 class Pair(Cluster):
-    """The two members as one database, whose address leads to whoever has it."""
+    """The two members as one database, whose address is that of the leader."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -166,14 +166,14 @@ class Pair(Cluster):
 
     @property
     def address(self) -> str:
-        """Where the database is now; the last address, for a moment without a leader."""
+        """The leader's address; without a leader, the last one's."""
         leader = self.leader()
         if leader is not None:
             self._last = f"127.0.0.1:{leader.port}"
         return self._last
 
     async def connect(self) -> "asyncpg.Connection[Any]":
-        """Return a session of one's own."""
+        """Return a new session."""
         host, _, port = self.address.rpartition(":")
         return await asyncpg.connect(
             host=host, port=int(port), user="postgres", database="postgres", timeout=QUERY_S,
@@ -181,7 +181,7 @@ class Pair(Cluster):
         )  # fmt: skip
 
     def kill(self) -> None:
-        """End all of it."""
+        """End all processes."""
         for member in self.members:
             member.kill()
         self._etcd.kill()
@@ -189,7 +189,7 @@ class Pair(Cluster):
 
     @contextmanager
     def followed(self, tell: Callable[..., object]) -> Iterator[None]:
-        """Tell a road where the database is whenever that changes, while the block runs: what a load
+        """While the block runs, tell a proxy where the database is whenever that changes, as a load
         balancer does that asks Patroni."""
         over = threading.Event()
 

@@ -73,7 +73,7 @@ def everything(seed: int, nodes: int = 1, workers: int = 1) -> Plan:
         chance.shuffle(kinds)
         shorter = (rest_s[0] * SHORTER, rest_s[1] * SHORTER)
         hands.append([_step(chance, [kind], shorter, short=True) for kind in kinds])
-    # Before it the standby forbids some, see StatementsCancelled.
+    # Until the failover the standby forbids some kinds: see StatementsCancelled.
     hands[1].sort(key=lambda step: issubclass(step.kind, StatementsCancelled))
     return Plan(seed, True, None, tuple(tuple(hand) for hand in hands), nodes, workers)
 

@@ -1,8 +1,8 @@
-"""A road to the database or between servers: forwards bytes slowly, cut, or not at all, as it is told.
+"""A proxy to the database or between servers. On command it forwards bytes slowly, cut, or not at all.
 
     python -m tests.chaos.proxy
 
-It knows nothing of what it carries but which way statements and answers go.
+Of the bytes it knows only their direction: statements or answers.
 """
 
 import json
@@ -25,7 +25,7 @@ UP, DOWN = "statement", "answer"
 
 @dataclass
 class Road:
-    """What is wrong with the road."""
+    """The faults of the road."""
 
     target: str = ""
     latency_s: float = 0.0
@@ -38,11 +38,11 @@ class Road:
 
 @dataclass(eq=False)
 class Pair:
-    """A client's connection and its own to the database."""
+    """A client's connection, and the proxy's connection to the database for it."""
 
     client: trio.SocketStream
     database: trio.SocketStream
-    half: bool = False  # the database's end is gone, and nobody has told the client
+    half: bool = False  # the database's end is gone, but the client does not know
 
     def reset(self) -> None:
         """End both at once."""
@@ -113,7 +113,7 @@ class Proxy:
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while data := await source.receive_some(CHUNK):
                 if pair.half:
-                    continue  # swallowed
+                    continue  # the bytes are dropped
                 await self._pass(len(data))
                 if self.road.cut == way and len(data) >= LEAST_CUT:
                     self.road.cut = None

@@ -2,9 +2,9 @@
 
     python -m tests.chaos.receiver
 
-How a path answers is told; `ok` and `slow` (and `flap`, every other time) end in a whole 200, the rest in
-nothing that a sender may take for one. Lines of the log: an arrival, that its answer is about to be
-written, and whether it was.
+Commands set how each path answers; `ok` and `slow` (and `flap`, every other time) end in a complete 200,
+the others in nothing that a sender may take for one. Lines of the log: a request arrived; its answer is
+about to be written; whether it was written.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ HELD = "stall"
 
 
 class Receiver:
-    """Listens on one port; the paths that it has answered are written down, and nothing is forgotten."""
+    """Listens on one port, and logs every request that it gets and answers."""
 
     def __init__(self, log: str, seed: int) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
@@ -49,7 +49,7 @@ class Receiver:
         self._count = 0
 
     def behave(self, path: str, mode: str) -> None:
-        """Answer so from now on; requests that were held are dropped."""
+        """Answer in this mode from now on; requests that were held are dropped."""
         self._modes[path] = mode
         self._changed.set()
         self._changed = trio.Event()
@@ -89,7 +89,7 @@ class Receiver:
     async def _answered(
         self, stream: trio.SocketStream, path: str, headers: dict[str, str], body: bytes
     ) -> bool:
-        """Write down and answer; return whether the connection goes on."""
+        """Log and answer a request; return True if the connection continues."""
         mode = self._modes.get(path, "ok")
         if mode == "flap":
             mode = self._chance.choice(("ok", "fail"))
@@ -119,7 +119,7 @@ class Receiver:
             while self._modes.get(path) == HELD:
                 await self._changed.wait()
         if mode in ("ok", "slow"):
-            # A kill may come between the answer and the note of it: then nobody knows.
+            # A kill may come between the answer and its line: then it is unknown whether it was written.
             self._tell_of(number, "answering")
             try:
                 await stream.send_all(OK)
@@ -148,7 +148,7 @@ class Receiver:
 
 
 async def main() -> None:
-    """Listen, be told, and end with standard input."""
+    """Listen, take commands, and end with standard input."""
     plan = json.loads(sys.stdin.readline())
     receiver = Receiver(plan["log"], plan["seed"])
     async with trio.open_nursery() as nursery:

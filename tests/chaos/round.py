@@ -20,8 +20,8 @@ from tests.chaos.world import PATHS, Template, World
 from tests.process import verdict as rows
 
 WARM_S = 0.5  # of load before the first disturbance
-HEALED_S = 60.0  # for the server to be well again
-DRAINED_S = 90.0  # for everything accepted to have come: the circuit's longest pause is a minute
+HEALED_S = 60.0  # until the server must be ready again
+DRAINED_S = 90.0  # until all accepted events must have come: the circuit pauses up to a minute
 QUIET_S = 0.3
 POLL_S = 0.1
 MEMORY_MB = 260.0  # a server takes 110 at its start; a round's load is a few thousand small events
@@ -29,13 +29,13 @@ DESCRIPTORS = 400  # seven posters, three destinations of eight, a dozen to the 
 # A server that ends by itself does so because another took over, or because the database did not answer
 # at its start.
 EXITS = {1, 3}
-SEEN_S = 2.0  # it may have been dying for so long before its keeper saw it
+SEEN_S = 2.0  # a server's end may be so old when its keeper notices it
 REPLACED = "OwnershipLostError"
 
 
 @dataclass
 class Outcome:
-    """What a round has come to."""
+    """The result of a round."""
 
     seed: int
     verdict: Verdict
@@ -49,7 +49,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether a promise was broken."""
+        """True if a promise was broken."""
         return bool(self.verdict.violations)
 
 
@@ -69,7 +69,7 @@ class Round:
         self._broken: list[str] = []
 
     def play(self) -> Outcome:
-        """Play it to its end. What goes wrong is in the outcome."""
+        """Run the round to its end. The outcome has all that goes wrong."""
         began = time.monotonic()
         self.folder.mkdir(parents=True)
         self.folder.chmod(0o755)  # PostgreSQL, started by root, is another account
@@ -84,7 +84,7 @@ class Round:
             )
             try:
                 self._run(world)
-            except Exception as error:  # a round that cannot be played is told with its folder
+            except Exception as error:  # a round that cannot run is reported with its folder
                 self._broken.append(f"{type(error).__name__}: {error}")
             self.outcome.verdict.violations += self._broken
             if self.outcome.failed:
@@ -131,7 +131,7 @@ class Round:
                 continue
             try:
                 self._disturb(world, step)
-            except Exception as error:  # the round is over: its world is not what was planned
+            except Exception as error:  # the round is over: its world is not the planned one
                 world.timeline.note("broken", kind=kind.__name__, error=repr(error))
                 self._broken.append(f"{kind.__name__}: {type(error).__name__}: {error}")
                 return
@@ -168,7 +168,7 @@ class Round:
                 raise RuntimeError(f"{server.name} is not ready {HEALED_S:g} s after all trouble")
 
     def _drain(self, world: World) -> None:
-        """Wait until nothing is left to do, and say what is if that does not come to be."""
+        """Wait until no delivery waits; if that takes too long, note a violation."""
         give_up = time.monotonic() + DRAINED_S
         waiting = "SELECT count(*) FROM deliveries WHERE status IN (0, 4)"
         while count := world.value(waiting):
@@ -178,7 +178,7 @@ class Round:
                 )
                 return
             time.sleep(POLL_S)
-        time.sleep(QUIET_S)  # what would come a second time may come now
+        time.sleep(QUIET_S)  # time for duplicates to arrive
         world.timeline.note("drained")
 
     # --- judged
@@ -213,20 +213,20 @@ class Round:
             violations.append(f"the counters are not the sums of the rows: {str(error)[:400]}")
 
     def _keep(self, world: World) -> None:
-        """Leave what a person needs: the plan, the verdict, the database as it was."""
+        """Keep files for a person who looks for the fault: plan, verdict, and the database's rows."""
         plan = [[(s.kind.__name__, s.rest_s, s.for_s, s.seed) for s in h] for h in self.plan.hands]
         told = {"seed": self.plan.seed, "plan": plan, "violations": self.outcome.verdict.violations}
         (self.folder / "verdict.json").write_text(json.dumps(told, indent=1))
-        with contextlib.suppress(Exception):  # it may be the very thing that is broken
+        with contextlib.suppress(Exception):  # the database itself may be broken
             world.primary.stop("immediate")
             source, kept = str(world.primary.data), str(self.folder / "database")
             shutil.copytree(source, kept, ignore=shutil.ignore_patterns("postmaster.pid"))
 
 
 def _broken(line: str) -> bool:
-    """Whether a line of a server's log is about a fault of its own: no line, or one with a stack.
+    """Return True if a line of a server's log shows a fault: it is no log entry, or it has a stack.
 
-    A server that was replaced may say so with one.
+    A server that was replaced may log that with a stack.
     """
     try:
         told = json.loads(line)

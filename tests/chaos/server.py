@@ -1,4 +1,4 @@
-"""One server process under test, with a clock that may be wrong and a keeper that starts it again."""
+"""One server process under test: its clock may be wrong, and a keeper starts it again when it ends."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from tests.chaos.tool import ROOT
 READY_S = 60.0
 ENDING_S = 40.0
 GRACE_S = 4  # at SIGTERM
-KEEPER_S = 0.05  # how often a server that ended by itself is looked for
+KEEPER_S = 0.05  # between two checks for a server that ended by itself
 POLL_S = 0.03
 STARTED = '"worker.started"'
 
@@ -42,11 +42,11 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_file = folder / f"{name}.log"
         self.offset_file = folder / f"{name}.clock"
-        self.exits: list[Exit] = []  # of its own accord, what a process manager would see
+        self.exits: list[Exit] = []  # by itself, as a process manager would see them
         self._data = data
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
-        self._turn = threading.RLock()  # the keeper's and the disturbances'
+        self._turn = threading.RLock()  # shared by the keeper and the disturbances
         self._wanted = False
         self._closed = threading.Event()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
@@ -87,7 +87,7 @@ class Server:
                         self._spawn()
 
     def close(self) -> None:
-        """Kill what is left of it."""
+        """Kill its processes, if there are any."""
         self._closed.set()
         self.kill()
         if self._keeper.is_alive():
@@ -138,18 +138,18 @@ class Server:
 
     @property
     def lives(self) -> bool:
-        """Whether it runs, frozen or not."""
+        """True if it runs, frozen or not."""
         return self._process is not None and self._process.poll() is None
 
     def ready(self) -> bool:
-        """Whether it says that it can work."""
+        """Return True if it answers that it is ready."""
         try:
             return call("GET", f"{self.url}/readyz") is not None
         except (OSError, RuntimeError, ValueError, urllib.error.URLError):
             return False
 
     def wait_ready(self, within_s: float = READY_S) -> bool:
-        """Wait for that; False when it does not come to be."""
+        """Wait until it is ready; False if it is not ready in time."""
         give_up = time.monotonic() + within_s
         while time.monotonic() < give_up:
             if self.ready():
@@ -166,7 +166,7 @@ class Server:
         return max(map(descriptors, [self.pid, *self.workers().values()]))
 
     def workers(self) -> dict[str, int]:
-        """Return the process of each of its workers by name, as its log says; none where it has none."""
+        """Return the process of each of its workers by name, from its log; empty without workers."""
         found: dict[str, int] = {}
         for line in self.log_file.read_text("utf-8", "replace").splitlines():
             if STARTED in line:

@@ -24,7 +24,7 @@ def folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="angarium-chaos-"))
     folder.chmod(0o755)
     yield folder
-    if not (folder / "round").exists():  # a round that failed leaves what tells of it
+    if not (folder / "round").exists():  # a failed round leaves its files
         shutil.rmtree(folder)
 
 

@@ -1,4 +1,4 @@
-"""The checker finds what it is there for: each promise, broken by hand in logs that are else in order."""
+"""The checker finds each promise that a test breaks in logs that are otherwise correct."""
 
 import json
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Lines = list[dict[str, Any]]
 
 
 def sent() -> Lines:
-    """Two posters, one after the other's answer each time; a batch whose fate is unknown; a refusal."""
+    """Two posters, each posting after the other's answer; a batch without an answer; a refusal."""
     lines: Lines = [
         {"poster": "ab"[k % 2], "n": [f"{k}"], "began": k + 0.1, "ended": k + 0.2, "status": 202,
          "ids": [f"id{k}"]}

@@ -1,4 +1,4 @@
-"""A program of the nemesis in a process of its own: told, and answering, by lines of JSON."""
+"""A program of the chaos tests in a process of its own: it gets commands and answers in lines of JSON."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ class Tool:
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            start_new_session=True,  # a Ctrl-C is for the nemesis, which ends it in order
+            start_new_session=True,  # Ctrl-C is for the main process, which ends this one in order
         )
         self._turn = threading.Lock()
         self.ready = self.tell(**plan)
@@ -32,7 +32,7 @@ class Tool:
         return self._process.pid
 
     def tell(self, **command: object) -> Any:
-        """Tell it something and return what it answers."""
+        """Send it a command and return its answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._turn:
@@ -68,5 +68,5 @@ class Tool:
 
 
 def answer(value: object = True) -> None:
-    """Within the program: answer what was told."""
+    """Called within the program: answer a command."""
     print(json.dumps(value), flush=True)

@@ -1,4 +1,4 @@
-"""A round's world: clusters, the road to them, servers, receivers, posters, each in its own process."""
+"""A round's world: clusters, the proxy to them, servers, receivers, posters, each in its own process."""
 
 import base64
 import json
@@ -21,10 +21,10 @@ from tests.chaos.patroni import Pair
 from tests.chaos.server import GRACE_S, POLL_S, READY_S, Exit, Server
 from tests.chaos.tool import Tool
 
-DATABASE_MIB = 320  # a cluster is 60 MiB, its log as much again, and a round's rows some tens
-SPOOL_MIB = 48  # an upload of unknown length is taken where the largest, 25 MiB, has room
+DATABASE_MIB = 320  # a cluster takes 60 MiB, its log the same, and a round's rows a few tens
+SPOOL_MIB = 48  # an upload of unknown length needs room for the largest one, 25 MiB
 PATHS = {"strict": "STRICT", "key": "KEY", "free": "NONE"}
-SCHEDULE = [1] * 20  # no trouble lasts as long: none may die
+SCHEDULE = [1] * 20  # no fault lasts longer than all retries: no delivery may die
 TIMEOUT_MS = 5_000
 WORKER_CONNECTIONS = 23  # a worker holds 22; two servers have theirs while one replaces the other
 MASTER_KEY = base64.b64encode(b"c" * 32).decode()
@@ -32,7 +32,7 @@ MASTER_KEY = base64.b64encode(b"c" * 32).decode()
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A database with everything that a server makes of an empty one, and a key to it."""
+    """A database with all that a server creates in an empty one, and an API key for it."""
 
     cluster: Cluster
     key: str
@@ -46,7 +46,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class PatroniTemplate(Template):
-    """The database of one round, which Patroni keeps."""
+    """The database of one round, managed by Patroni."""
 
     def primary(self, folder: Path, connections: int) -> Cluster:
         """Return the database itself."""
@@ -55,7 +55,7 @@ class PatroniTemplate(Template):
 
 
 class Timeline:
-    """What was done when, for a person to read and to tell what was in flight: lines on disk."""
+    """The round's acts and their times, as lines on disk: for people, and for the times of crashes."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -71,7 +71,7 @@ class Timeline:
 
 
 class World:
-    """What disturbances act on. `settings` are variables of the servers."""
+    """The objects that disturbances act on. `settings` are environment variables of the servers."""
 
     def __init__(
         self,
@@ -128,11 +128,11 @@ class World:
             "ANGARIUM_LOG_LEVEL": "info",
             "ANGARIUM_LOG_FORMAT": "json",
             "ANGARIUM_SHUTDOWN_GRACE": str(GRACE_S),
-            # Little in memory and nothing for long, so that much is read back from the store.
+            # Little fits in memory and nothing stays long, so that much is read back from the store.
             "ANGARIUM_PASSIVATE_AFTER": "1",
             "ANGARIUM_ACTOR_DELIVERIES": "64",
             "ANGARIUM_ENGINE_DELIVERIES": "150",
-            "ANGARIUM_FILE_DISK_RESERVE": "0",  # the disk itself is to refuse
+            "ANGARIUM_FILE_DISK_RESERVE": "0",  # so that the disk itself refuses
             **({} if self._workers == 1 else {"ANGARIUM_WORKERS": str(self._workers)}),
             **more,
         }
@@ -155,7 +155,7 @@ class World:
         return self._servers if self.links else [self.server]
 
     def active_server(self) -> Server | None:
-        """Return the server that has the database; None where the database cannot say now."""
+        """Return the server that owns the database; None if the database does not answer now."""
         sql = """SELECT address FROM home_leases JOIN nodes ON nodes.id = process WHERE slot = 0"""
         try:
             found = [row[0] for row in self.rows(sql)]
@@ -169,11 +169,11 @@ class World:
         return int(self.workspace[-2:], 16) % parts
 
     def pause(self, seconds: float) -> None:
-        """Let trouble last: its moment is the point, and nothing is waited for."""
+        """Let a fault last for `seconds`. A fixed time is meant: it waits for no event."""
         time.sleep(seconds)
 
     def open_door(self, server: Server) -> None:
-        """Let posters find this one from now on."""
+        """Send posters to this server from now on."""
         self.server = server
         draft = self.door.with_suffix(".new")
         draft.write_text(str(server.port))
@@ -181,16 +181,16 @@ class World:
 
     @property
     def exits(self) -> list[Exit]:
-        """When all servers that ended by themselves did so, and how."""
+        """The servers that ended by themselves: when and how."""
         return [exit_ for server in self._servers for exit_ in server.exits]
 
     @property
     def logs(self) -> list[Path]:
-        """What the servers have said."""
+        """The servers' log files."""
         return [server.log_file for server in self._servers]
 
     def furnish(self) -> None:
-        """Make the destinations, one of each ordering, and a rule each that sends it everything."""
+        """Make a destination for each ordering, each with a rule that sends it every event."""
         if not self.server.wait_ready():
             raise RuntimeError("the server was never ready")
         self.timeline.note("ready")
@@ -212,7 +212,7 @@ class World:
         self.standby = standby
 
     def _insist(self, path: str, body: object) -> Any:
-        """Post until it is not answered with 503, which a machine that is busy enough may cause."""
+        """Post until the answer is not 503, which comes when a machine is too busy."""
         give_up = time.monotonic() + READY_S
         while True:
             try:
@@ -291,7 +291,7 @@ def make_template(folder: Path) -> Template:
 
 
 def make_patroni_template(folder: Path) -> PatroniTemplate:
-    """Make a database that Patroni keeps, for one round."""
+    """Make a database that Patroni manages, for one round."""
     pair = Pair(folder)
     try:
         pair.start()
@@ -303,7 +303,7 @@ def make_patroni_template(folder: Path) -> PatroniTemplate:
 
 
 def _furnished(folder: Path, url: str) -> str:
-    """Have a server make what it needs in an empty database; return a key to it."""
+    """Have a server create its tables in an empty database; return an API key for it."""
     settings = {"ANGARIUM_DATABASE_URL": url, "ANGARIUM_MASTER_KEY": MASTER_KEY}
     data = folder / "data"
     data.mkdir()

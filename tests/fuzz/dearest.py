@@ -51,7 +51,7 @@ class _Counter:
         self._outermost: FrameType | None = None
 
     def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
-        """Be told of each call; see sys.settrace."""
+        """Called for each call, as sys.settrace documents."""
         if self._outermost is None:
             if not frame.f_code.co_filename.startswith(OURS):
                 return None
@@ -70,7 +70,7 @@ class _Counter:
 
 
 def counted(function: Callable[[], object]) -> Work:
-    """Call `function` and return the work that it was. What it raises is raised."""
+    """Call `function` and return its work. Raises what it raises."""
     counter = _Counter()
     before = sys.gettrace()
     sys.settrace(counter.trace)
@@ -82,7 +82,7 @@ def counted(function: Callable[[], object]) -> Work:
 
 
 class Recipe(Struct, frozen=True):
-    """An input of any size: what is repeated between a head and a tail."""
+    """An input of any size: a part that is repeated between a head and a tail."""
 
     head: bytes
     repeated: bytes
@@ -94,7 +94,7 @@ class Recipe(Struct, frozen=True):
         return self.head + self.repeated * max(1, room // max(1, len(self.repeated))) + self.tail
 
     def file(self) -> bytes:
-        """Return what is kept in a file."""
+        """Return the content of its file."""
         return MARK.join((self.head, self.repeated, self.tail))
 
 
@@ -105,7 +105,7 @@ def read_recipe(data: bytes) -> Recipe:
 
 
 def recipes(target: Door) -> list[Recipe]:
-    """Return what is known of a door: its dearest recipes, then its seeds and the rest of its corpus."""
+    """Return a door's known inputs: its dearest recipes, then its seeds and the rest of its corpus."""
     known = sorted(target.corpus(), key=lambda path: not path.name.startswith(DEAREST))
     files = [path.read_bytes() for path in known]
     return [read_recipe(data) for data in (*files, *target.seeds)]
@@ -131,7 +131,7 @@ class Search:
         return work_of(self._target, data).most / max(len(data), self._size)
 
     def run(self, rounds: int) -> list[Recipe]:
-        """Change one of the best so many times; return the best, the dearest first."""
+        """Change one of the best `rounds` times; return the best, the dearest first."""
         for _ in range(rounds):
             self._climbing.sort(key=lambda one: one[0], reverse=True)
             del self._climbing[max(KEPT * 4, 12) :]

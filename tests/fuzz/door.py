@@ -1,4 +1,4 @@
-"""What is fuzzed: a door takes bytes of a stranger, and a check says what must hold whatever they are."""
+"""The doors that are fuzzed: each takes a stranger's bytes, and its check says what must always hold."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -21,16 +21,16 @@ class Door(Struct, frozen=True):
     name: str
     check: Callable[[bytes], None]
     watched: tuple[str, ...]  # packages whose branches guide the fuzzer
-    seeds: tuple[bytes, ...]  # where it begins
-    words: tuple[bytes, ...] = ()  # what it may put in
+    seeds: tuple[bytes, ...]  # inputs to begin with
+    words: tuple[bytes, ...] = ()  # bytes that the fuzzer may insert
     largest: int = (
         16 * 1024
     )  # bytes that the door accepts, or that its check can be given in a second
     most_lines: int = 50_000  # of our code for one input of that size: see `tests.fuzz.dearest`
 
     def corpus(self) -> Iterator[Path]:
-        """Yield the inputs that are kept: those that found something, by its name, and those that reach
-        what no other does."""
+        """Yield the inputs that are kept: those that found a fault, named after it, and those that reach
+        branches that no other input reaches."""
         yield from sorted((CORPUS / self.name).glob("*"))
 
 
@@ -40,7 +40,7 @@ def door(name: str) -> Door:
 
 
 def cut(data: bytes, size: int) -> list[bytes]:
-    """Return `data` in pieces of so many bytes."""
+    """Return `data` in pieces of `size` bytes."""
     return [data[at : at + size] for at in range(0, len(data), size)]
 
 

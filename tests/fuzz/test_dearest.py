@@ -1,4 +1,4 @@
-"""The dearest input that is known of each door costs no more lines of our code than the door may cost."""
+"""The dearest known input of each door runs no more lines of our code than the door allows."""
 
 import pytest
 

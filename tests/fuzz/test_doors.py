@@ -1,4 +1,4 @@
-"""Every door holds against what was found, what reaches far, and inputs made of both."""
+"""Every door's check passes for each input of its corpus, its seeds, and inputs made of these."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.door import CORPUS, NAMES, Door, door
 
-# Inputs a door, in half a second or so of one worker: the dearest have the fewest. `python -m tests.fuzz`
+# Inputs per door, about half a second of one worker: the dearest have the fewest. `python -m tests.fuzz`
 # makes millions.
 EXAMPLES = {
     "configuration": 60,

@@ -1,4 +1,4 @@
-"""No regular expression of ours goes back more than a bounded number of times over any character."""
+"""None of our regular expressions backtracks over a character more than a bounded number of times."""
 
 import ast
 import importlib
@@ -23,11 +23,11 @@ from tests.fuzz.steps import Steps, TooManyError, attacks, repeats_without_end
 ROOT = Path(__file__).parents[2]
 PACKAGES = (engine, api, storage, angarium)
 SHORT, LONG = 120, 480  # characters
-FEW = 8  # steps of a character, up to which nothing is looked at further
-GROWTH = 2.0  # from `SHORT` to `LONG`: 4 of what is quadratic, 1 of what is linear
-MOST = 250  # steps of a character that are waited for: what is exponential takes any number
+FEW = 8  # steps per character; a pattern with fewer passes at once
+GROWTH = 2.0  # from `SHORT` to `LONG`: 4 if quadratic, 1 if linear
+MOST = 250  # steps per character before the count ends: exponential ones take any number
 SEARCHING = ("search", "sub", "findall", "finditer", "split")
-# What another program of ours says, and nobody else.
+# Patterns that read only the output of our own programs.
 OURS = {"storage.backup.making._PROGRESS"}
 ASIDE = ("api.cli", "storage.migrations")  # an operator's own terminal
 
@@ -40,7 +40,7 @@ def modules() -> Iterator[Any]:
 
 
 def known() -> dict[str, re.Pattern[Any]]:
-    """Return every pattern that a module has, and those that are made of what others say."""
+    """Return every pattern in our modules, and patterns that are made from others' text."""
     found: dict[str, re.Pattern[Any]] = {}
     for module in modules():
         for name, value in vars(module).items():
@@ -65,7 +65,7 @@ def searched() -> set[str]:
 
 
 def is_dear(pattern: re.Pattern[Any], everywhere: bool) -> str | None:
-    """Return a text over which a pattern takes ever more steps a character, None where none is found."""
+    """Return a text for which a pattern's steps per character grow with length; None if none is found."""
     if repeats_without_end(pattern) < (1 if everywhere else 2):
         return None
     for attack in attacks(pattern):

@@ -1,9 +1,9 @@
-"""The book of disturbances, all of them: a class each, by what they strike."""
+"""All disturbances: a class for each, in books by the part that they strike."""
 
 from tests.chaos.book import databases, disks, nodes, receivers, roads, servers, workers
 from tests.chaos.book.disturbance import Disturbance
 
-# Each is in the hands of somebody of their own, so that troubles of different kinds meet.
+# Each book has a hand (a thread) of its own, so that faults of different kinds meet.
 BOOKS: tuple[tuple[type[Disturbance], ...], ...] = (
     servers.BOOK,
     (*databases.BOOK, *disks.BOOK),
@@ -13,7 +13,7 @@ BOOKS: tuple[tuple[type[Disturbance], ...], ...] = (
 
 
 def books(servers_count: int, workers_count: int = 1) -> tuple[tuple[type[Disturbance], ...], ...]:
-    """Return the books for a round with so many servers, each with so many workers."""
+    """Return the books for a round with `servers_count` servers, each with `workers_count` workers."""
     if workers_count > 1:
         return (workers.BOOK, *BOOKS[1:])
     return BOOKS if servers_count == 1 else (nodes.BOOK, *BOOKS[1:])

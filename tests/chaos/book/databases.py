@@ -1,4 +1,4 @@
-"""Trouble with PostgreSQL: killed, frozen, restarted, failed over, crowded, its statements cancelled."""
+"""Faults of PostgreSQL: killed, frozen, restarted, failed over, crowded, its statements cancelled."""
 
 import asyncio
 import os
@@ -81,7 +81,7 @@ class DatabaseRestartedAtOnce(DatabaseRestarted):
 
 
 class FailedOver(Disturbance):
-    """The primary is killed for good, its synchronous standby promoted, and the road leads there."""
+    """The primary is killed for good, its synchronous standby promoted, and the proxy leads to it."""
 
     touches = frozenset({DATABASE, ROAD})
     kills = 1
@@ -93,8 +93,8 @@ class FailedOver(Disturbance):
     def begin(self) -> None:
         world = self.world
         assert world.standby is not None
-        # What the primary had to restart with may be committed there alone: a failover before the standby
-        # has it would lose what was acknowledged, as PostgreSQL's manual says.
+        # A primary that restarts commits alone what waited for the standby: a failover before the standby
+        # has that, too, would lose acknowledged commits, as PostgreSQL's manual says.
         give_up = time.monotonic() + CAUGHT_UP_S
         while not world.primary.caught_up():
             if time.monotonic() > give_up:
@@ -112,7 +112,7 @@ class FailedOver(Disturbance):
 
 
 class OutOfConnections(Disturbance):
-    """Others take all connections, and ours as soon as they end."""
+    """Other clients take all free connections, and the server's as soon as they end."""
 
     touches = frozenset({DATABASE})
     for_s = (1.0, 4.0)
@@ -143,7 +143,7 @@ class OutOfConnections(Disturbance):
 
 
 class StatementsCancelled(Disturbance):
-    """Whatever runs is cancelled, again and again."""
+    """Running statements are cancelled, again and again."""
 
     touches = frozenset({DATABASE})
     for_s = (0.5, 2.0)
@@ -151,7 +151,7 @@ class StatementsCancelled(Disturbance):
 
     @classmethod
     def possible(cls, world: World) -> bool:
-        # A commit that is cancelled while it waits for its standby is told as done, with a warning.
+        # A commit that is cancelled while it waits for its standby is reported as done, with a warning.
         return world.standby is None
 
     def begin(self) -> None:

@@ -1,4 +1,4 @@
-"""Trouble with disks: the database's, or the one that files are received on, has no room left."""
+"""Faults of disks: the database's, or the one that files are received on, has no room left."""
 
 import resource
 from contextlib import suppress
@@ -33,12 +33,12 @@ class DiskFull(Disturbance):
 
     def end(self) -> None:
         self._ballast.unlink()
-        if not self.world.primary.alive:  # no room for its log: it gives up, and its operator acts
+        if not self.world.primary.alive:  # no room for its log: it ends; its operator starts it
             self.world.primary.start()
 
 
 class SpoolFull(DiskFull):
-    """The same of the disk that files are kept on."""
+    """The disk that files are kept on is full."""
 
     touches = frozenset({DISK})
 
@@ -47,7 +47,7 @@ class SpoolFull(DiskFull):
 
 
 class FilesMayNotGrow(Disturbance):
-    """Where no disk can be made: the database's processes may write no byte past a file's present end."""
+    """Used if no disk can be made: the database's processes cannot write past a file's present end."""
 
     touches = frozenset({DATABASE})
     for_s = (0.5, 3.0)

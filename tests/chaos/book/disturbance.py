@@ -1,4 +1,4 @@
-"""What a disturbance is: begun, left for a while, ended; and what else it must not meet."""
+"""The base of all disturbances: each begins, lasts for a while, and ends; some must not meet."""
 
 import random
 from typing import ClassVar
@@ -9,12 +9,12 @@ SERVER, DATABASE, ROAD, RECEIVERS, DISK = "server", "database", "road", "receive
 
 
 class Disturbance:
-    """One kind of trouble. `end` leaves everything as it was, or as an operator would mend it."""
+    """One kind of fault. `end` leaves everything as it was, or as an operator would repair it."""
 
-    touches: ClassVar[frozenset[str]]  # no two that touch the same are under way at once
-    for_s: ClassVar[tuple[float, float]] = (0.0, 0.5)  # how long it is left, by chance
-    kills: ClassVar[int] = 0  # of server, database or receivers, each with signal 9
-    crashes: ClassVar[bool] = False  # attempts in flight may go again
+    touches: ClassVar[frozenset[str]]  # no two that touch the same part run at once
+    for_s: ClassVar[tuple[float, float]] = (0.0, 0.5)  # how long it lasts, drawn at random
+    kills: ClassVar[int] = 0  # processes killed: server, database or receivers
+    crashes: ClassVar[bool] = False  # attempts in flight may be sent again
     weight: ClassVar[int] = 1  # how often it is drawn
 
     def __init__(self, world: World, chance: random.Random) -> None:
@@ -23,12 +23,12 @@ class Disturbance:
 
     @classmethod
     def possible(cls, world: World) -> bool:
-        """Whether this machine allows it, and this world has what it needs."""
+        """Return True if this machine allows it and this world has the parts that it needs."""
         return True
 
     def begin(self) -> None:
-        """Make the trouble."""
+        """Begin the fault."""
         raise NotImplementedError
 
     def end(self) -> None:
-        """End it."""
+        """End the fault."""

@@ -1,4 +1,4 @@
-"""Trouble with one of several servers on one database: killed, frozen, ended, cut off from the others."""
+"""Faults of one of several servers on one database: killed, frozen, ended, cut off from the others."""
 
 import random
 import signal
@@ -7,11 +7,11 @@ from tests.chaos.book.disturbance import ROAD, SERVER, Disturbance
 from tests.chaos.server import Server
 from tests.chaos.world import World
 
-READY_S = 15.0  # with the database away it will not be; its keeper goes on
+READY_S = 15.0  # without the database the server is not ready by then, and its keeper goes on
 
 
 class NodeTrouble(Disturbance):
-    """Something happens to one server; clients go to another one meanwhile."""
+    """A fault of one server; clients go to another one meanwhile."""
 
     touches = frozenset({SERVER})
     crashes = True
@@ -45,7 +45,7 @@ class NodeKilled(NodeTrouble):
 
 
 class ActiveKilled(NodeKilled):
-    """Signal 9 to the active server, for as long as a takeover may need or not."""
+    """Signal 9 to the active server, for longer or shorter than a takeover needs."""
 
     weight = 6
 

@@ -1,4 +1,4 @@
-"""Trouble with the workers of one server: killed, frozen, all at once, and their parent's end."""
+"""Faults of the workers of one server: killed, frozen, all at once, and their parent's end."""
 
 import os
 import random
@@ -11,13 +11,13 @@ from tests.chaos.book.disturbance import SERVER, Disturbance
 from tests.chaos.server import POLL_S
 from tests.chaos.world import World
 
-READY_S = 15.0  # with the database away it will not be; its parent goes on
+READY_S = 15.0  # without the database it is not ready by then, and its parent goes on
 NOTICED_S = 30.0  # a parent kills a worker that gave no sign of life for 10 s
-HOME_SHARE = 0.7  # of the strikes meet the worker that has the workspace; the others relay
+HOME_SHARE = 0.7  # of the faults strike the worker that has the workspace; the others relay
 
 
 class WorkerTrouble(Disturbance):
-    """Something happens to one worker, mostly to the one that has the workspace."""
+    """A fault of one worker, mostly of the one that has the workspace."""
 
     touches = frozenset({SERVER})
     crashes = True
@@ -64,7 +64,7 @@ class AllWorkersKilled(WorkerTrouble):
 
 
 class WorkerFrozen(WorkerTrouble):
-    """SIGSTOP to a worker, for less than its parent waits; then it goes on."""
+    """SIGSTOP to a worker, for a shorter time than its parent waits; then it goes on."""
 
     for_s = (0.5, 7.0)
     weight = 4
@@ -94,7 +94,7 @@ class WorkerFrozenForLong(WorkerTrouble):
         super().end()
 
 
-# The rest happens to the parent, and so to all.
+# These strike the parent, and thereby all workers.
 BOOK: tuple[type[Disturbance], ...] = (
     WorkerKilled,
     AllWorkersKilled,

@@ -1,4 +1,4 @@
-"""URLs that tenants give: what is taken leads where everybody reads it to lead, and breaks no head."""
+"""URLs of tenants: an accepted one has the same meaning for every reader, and breaks no request head."""
 
 import contextlib
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ ENDS = b"\r\n"
 
 
 def check(data: bytes) -> None:
-    """A URL is refused in words, or has one meaning and makes a head of two lines."""
+    """A URL is refused with a reason, or has one meaning and makes a head of two lines."""
     text = data.decode("utf-8", "surrogateescape")
     _check_target(text)
     with contextlib.suppress(ValueError):

@@ -1,4 +1,4 @@
-"""Bodies in chunks: read as a grammar has them, in whatever pieces they come."""
+"""Bodies in chunks: they are read as the grammar defines them, whatever pieces they come in."""
 
 import re
 
@@ -19,7 +19,7 @@ Reading = tuple[bytes, bytes] | None
 
 
 def by_grammar(data: bytes) -> tuple[str, bytes, bytes]:
-    """Read a body as RFC 9112 has it: `whole`, `more` or `bad`; what of it is body; what is behind it."""
+    """Read a body by RFC 9112; return `whole`, `more` or `bad`, the body, and the bytes behind it."""
     body, extensions, trailers = b"", 0, 0
     while True:
         line, end, behind = data.partition(b"\r\n")

@@ -1,4 +1,4 @@
-"""Bodies of the control plane: any JSON is refused in words, or becomes what can be stored and shown."""
+"""Bodies of the control plane: any JSON is refused with a reason, or can be stored and shown."""
 
 import json
 from functools import partial
@@ -28,7 +28,7 @@ KEYS = (SigningKey(SigningAlgorithm.HMAC_SHA256, b"k" * 32),)
 
 
 def check(data: bytes) -> None:
-    """Each model refuses or takes; what is taken can be shown, and merged again to the same."""
+    """Each model refuses or accepts; an accepted body can be shown, and merges again to the same."""
     try:
         document = read_object(data)
     except Refusal as refusal:

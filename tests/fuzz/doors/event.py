@@ -31,7 +31,7 @@ NAMES = frozenset(DecodedEvent.__struct_fields__)
 
 
 def check(data: bytes) -> None:
-    """What is refused is told in words; what is taken is what everybody reads."""
+    """A refusal has a reason; an accepted event has the same meaning for every reader."""
     try:
         parts = read_batch(data)
     except Refusal as refusal:

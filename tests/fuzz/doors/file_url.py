@@ -1,4 +1,4 @@
-"""Signed URLs of files and what is asked of one: no token but ours reads anything, no range is beyond."""
+"""Signed URLs of files, and requests for parts: only our tokens open a file, and ranges lie within it."""
 
 import re
 

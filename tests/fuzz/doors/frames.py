@@ -58,7 +58,7 @@ BEGINNING = PREFACE + frame(SETTINGS, 0, 0) + frame(HEADERS, 5, 1, block(b"GET",
 
 
 class Outcome(NamedTuple):
-    """What a client has been told, and what of it was ingested."""
+    """The answers that a client got, and the requests that were ingested."""
 
     streams: dict[int, list[object]]  # of each: status, headers, bytes of the body, how it ended
     goodbye: int | None
@@ -66,7 +66,7 @@ class Outcome(NamedTuple):
 
 
 class Neighbour(_Reactor):
-    """What a connection needs of a door. Ingest replies at once, or where nothing else is left to do."""
+    """The parts of a door that a connection needs. Ingest replies at once, or when all else is done."""
 
     def __init__(self, waits: bool) -> None:
         self.passes = 0
@@ -104,7 +104,7 @@ class Neighbour(_Reactor):
         assert 200 <= status < 600
 
     def answer(self) -> bool:
-        """Give the answers that are due; whether there were any."""
+        """Give the answers that are due; return True if there were any."""
         held, self._held = self._held, []
         exchanges, self._exchanges = self._exchanges, []
         for done in reversed(held):
@@ -119,7 +119,7 @@ class Neighbour(_Reactor):
 
 
 class Client(_Wire):
-    """A client's socket that keeps what it is told."""
+    """A client's socket that keeps the bytes that it gets."""
 
     def __init__(self, pieces: list[bytes]) -> None:
         super().__init__(pieces)
@@ -136,7 +136,7 @@ class Client(_Wire):
 
 
 class _ByH2(Http2Connection):
-    """A connection that has everything served by `h2`."""
+    """A connection that serves everything by `h2`, without the fast path."""
 
     __slots__ = ()
 
@@ -165,7 +165,7 @@ def by_door(pieces: list[bytes], waits: bool, kind: type[Http2Connection]) -> Ou
 
 
 def told(data: bytes) -> tuple[dict[int, list[object]], int | None]:
-    """Read what the client was told; each frame must be one that may come there."""
+    """Read the client's bytes; each frame must be one that may come there."""
     decoder = hpack.Decoder()
     streams: dict[int, list[object]] = {}
     goodbye = None
@@ -224,7 +224,7 @@ def _is_stricter(data: bytes, direct: Outcome, by_h2: Outcome) -> bool:
 
 
 def check(data: bytes) -> None:
-    """What is answered is the same with and without the short way, and depends on no pieces."""
+    """The answers are the same with and without the fast path, and do not depend on the pieces."""
     size, data = split(data)
     # No deadline passes here, and a loop for each input would cost more than all the rest.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):

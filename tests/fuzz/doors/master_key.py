@@ -1,4 +1,4 @@
-"""The operator's keys: a setting or a file of any bytes is refused in words, or gives whole keys."""
+"""The operator's keys: a setting or a file of any bytes is refused with a reason, or gives whole keys."""
 
 import os
 import tempfile

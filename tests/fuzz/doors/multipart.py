@@ -1,4 +1,4 @@
-"""Forms: any bytes under any boundary are refused in words, or are the same whatever their pieces."""
+"""Forms: any bytes with any boundary are refused with a reason, or read alike whatever their pieces."""
 
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ Form = tuple[str, str | None, str | None, bytes, tuple[tuple[str, str], ...]]
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run what waits for nothing but itself."""
+    """Run a coroutine that never really waits."""
     try:
         work.send(None)
     except StopIteration as stop:

@@ -1,4 +1,4 @@
-"""The operator's plans and settings: any text is refused in words, or gives plans within their bounds."""
+"""The operator's plans and settings: any text is refused with a reason, or gives plans within bounds."""
 
 import os
 import tempfile
@@ -15,7 +15,7 @@ TEXTS = ("bind", "egress_allow", "template_hosts", "public_url", "portal_url", "
 
 
 def check(data: bytes) -> None:
-    """No file and no setting ends in anything but words."""
+    """A bad file or setting is refused with a reason."""
     path = FOLDER / f"angarium-fuzz-{os.getpid()}.toml"
     path.write_bytes(data)
     try:

@@ -136,5 +136,5 @@ DOOR = Door(
     most_lines=5_000,
     largest=MAX_HEAD,
 )  # fmt: skip
-# What stands in the table, so that none of these is forgotten when it is made of other routes.
+# The lists that the table must have, so that none is missing if the table is made from other routes.
 assert {AnalyticsQuery, AuditQuery, DlqQuery, FileQuery, ReplayQuery} <= set(MODELS)

@@ -35,7 +35,7 @@ REPLY = Reply(202, b'{"id":"x"}')
 
 
 class Request(NamedTuple):
-    """What was understood of one request."""
+    """One request as a reader understood it."""
 
     kind: str  # `passed`, `ingested`, or `refused` without a look at its body
     method: bytes
@@ -111,7 +111,7 @@ class _Registration:
 
 
 class _Wire:
-    """A client's socket that has sent some pieces, and takes whatever it is told."""
+    """A client's socket that has sent some pieces, and accepts every answer."""
 
     sock = cast(socket.socket, None)
     alpn: str | None = None
@@ -151,7 +151,7 @@ class _Ingest:
 
 
 class _House:
-    """What a connection needs of a door, and an application that answers when it has the body."""
+    """The parts of a door that a connection needs, and an application that answers after the body."""
 
     def __init__(self) -> None:
         self.reactor = _Reactor()
@@ -180,7 +180,7 @@ class _House:
         self.http2 = True
 
     def serve(self, connection: "_Watched") -> bool:
-        """Have the application go on; whether it could."""
+        """Let the application continue; return True if it could."""
         exchange = self.exchange
         if exchange is None:
             return False
@@ -204,7 +204,7 @@ def _raise(error: Exception) -> None:
 
 
 class _Watched(ClientConnection):
-    """A connection that tells of what it refuses."""
+    """A connection that notes its refusals."""
 
     __slots__ = ("house", "malformed")
 
@@ -247,7 +247,7 @@ def by_door(pieces: list[bytes]) -> tuple[list[Request], bool]:
 
 
 def check(data: bytes) -> None:
-    """What the door understands is what the grammar says, whatever the pieces."""
+    """The door understands the requests as the grammar defines them, whatever the pieces."""
     size, data = split(data)
     # No deadline passes here, and a loop for each input would cost more than all the rest.
     with patch.object(trio.lowlevel, "current_clock", lambda: CLOCK):

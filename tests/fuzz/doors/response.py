@@ -23,7 +23,7 @@ def received(pieces: list[bytes]) -> tuple[Response, bool, bool]:
 
 
 def meaning(answer: Response, broken: bool) -> tuple[object, ...]:
-    """Return what is made of an answer."""
+    """Return the parts of an answer that must not depend on its pieces."""
     if broken and not answer.status:
         return (broken,)
     return broken, answer.status, answer.headers, answer.body, answer.truncated, answer.complete
@@ -49,7 +49,7 @@ def downloaded(pieces: list[bytes]) -> tuple[object, ...]:
 
 
 def check(data: bytes) -> None:
-    """Pieces mean what the whole means; a part of what has an end is no whole."""
+    """The pieces do not change the meaning; an answer that is cut off does not count as complete."""
     size, data = split(data)
     whole, broken, ended = received([data] if data else [])
     pieces, broken_too, ended_too = received(cut(data, size))
@@ -71,7 +71,7 @@ def check(data: bytes) -> None:
 
 
 def _check_cuts(data: bytes, step: int) -> None:
-    """Where an answer says where it ends, no earlier end of the connection is one."""
+    """If an answer gives its own end, an earlier end of the connection does not complete it."""
     for end in range(len(data) - 1, 0, -step):
         part, broken, ended = received([data[:end]])
         assert broken or ended, f"{data[:end]!r} was taken for the whole of {data!r}"

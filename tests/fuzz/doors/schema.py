@@ -1,4 +1,4 @@
-"""Event schemas: any JSON is refused in words or compiles within its weight; any payload is judged."""
+"""Event schemas: any JSON is refused with a reason or compiles within its weight; payloads are judged."""
 
 import json
 
@@ -16,7 +16,7 @@ PAYLOADS = (
     b'{"a":1,"b":[1,2.5,"x",null,true],"c":{"a":{"b":[]}},"d":"2026-11-20T12:00:00Z"}',
     b'{"a":"\\ud800","a":1e999,"b":123456789012345678901234567890,"c":-0,"d":1.00000000000000000001}',
 )
-BYTES = 4_096  # of an input: what is dear about a schema is seen in so many
+BYTES = 4_096  # of an input: enough for every schema that costs much
 
 
 def check(data: bytes) -> None:

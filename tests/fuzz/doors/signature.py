@@ -1,4 +1,4 @@
-"""Received webhooks: nothing is genuine but what the key signed, to us as to the reference library."""
+"""Received webhooks: only what the key signed is genuine, for us and for the reference library."""
 
 import base64
 import contextlib
@@ -75,7 +75,7 @@ def _is_same(part: str) -> bool:
 
 
 def _reference(signature: str) -> None:
-    """What is genuine to us is so to the reference library, but for its look at the clock."""
+    """Check that the reference library agrees that it is genuine. Its check of the clock is left out."""
     reference = Webhook(SECRET)
     reference._Webhook__verify_timestamp = lambda _: _at(NOW)  # type: ignore[attr-defined]  # the clock
     lower = {name.lower(): value for name, value in _headers(ID, str(NOW), signature).items()}

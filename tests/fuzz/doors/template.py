@@ -20,7 +20,7 @@ from engine.wire.target import parse_target
 from tests.fuzz.door import Door
 
 DEFINITIONS = read_catalog().all()
-LEAF_BYTES = 500  # an operator writes leaves, nobody else
+LEAF_BYTES = 500  # only an operator writes leaves
 OURS = "the template cannot render this event"  # what is said of a fault that is not the event's
 
 

@@ -1,4 +1,4 @@
-"""Tokens of browsers, for customers and for the console: whatever else is sent, nobody is let in."""
+"""Tokens of browsers, for customers and for the console: nothing but our own tokens lets anybody in."""
 
 import base64
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ _ENVIRONMENT = SimpleNamespace(workspace="w")
 _KEY = Credential(
     kind=CredentialKind.API_KEY, key_id=ID, workspace="w", environment=None, scope=Scope.READ,
 )  # fmt: skip
-# What both readers ask of the models.
+# The parts of the models that both readers use.
 _MODELS = cast(
     Models,
     SimpleNamespace(
