@@ -40,7 +40,7 @@ class Tool:
             self._process.stdin.flush()
             answer = self._process.stdout.readline()
         if not answer:
-            raise RuntimeError("a program of the nemesis has ended by itself")
+            raise RuntimeError("a program of the chaos tests has ended by itself")
         return json.loads(answer)
 
     def kill(self) -> None:

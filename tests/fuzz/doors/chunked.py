@@ -71,7 +71,7 @@ def by_door(pieces: list[bytes]) -> tuple[str, bytes, bytes]:
 
 
 def check(data: bytes) -> None:
-    """Whatever the pieces, the decoder reads what the grammar says; it may only refuse sooner."""
+    """Whatever the pieces, the decoder reads by the grammar; it may only refuse sooner."""
     size, data = split(data)
     expected = by_grammar(data)
     whole, pieces = by_door([data]), by_door(cut(data, size))

@@ -200,7 +200,7 @@ def told(data: bytes) -> tuple[dict[int, list[object]], int | None]:
 
 
 VARYING = (b"date", b"x-request-id")
-# Whether a connection that is wrong ends with one word or another depends on who sees it.
+# These codes count as equal: which one ends a bad connection depends on who finds the fault.
 _WRONG = (ErrorCodes.PROTOCOL_ERROR, ErrorCodes.COMPRESSION_ERROR, ErrorCodes.STREAM_CLOSED)
 
 

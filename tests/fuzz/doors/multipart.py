@@ -43,7 +43,7 @@ async def _read(content_type: str, pieces: list[bytes]) -> Form:
 
 
 def check(data: bytes) -> None:
-    """Pieces mean what the whole means, as long as the whole fits what is held at a time."""
+    """The pieces do not change the meaning, if the form fits into one slice."""
     size, data = split(data)
     content_type, _, body = data.partition(b"\n")
     said = content_type.decode("latin-1")

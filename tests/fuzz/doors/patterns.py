@@ -1,7 +1,7 @@
 """Patterns of rules: an index of any of them finds what each names, in slices that are short.
 
-An input has lines: an event type, then patterns, each a rule's. Each is there once as it stands and once
-with a last segment of its own, so that a line which is repeated is as many patterns.
+An input has lines: an event type, then the patterns of rules. Each pattern is used twice: as it stands,
+and with an added last segment that no other has, so that repeated lines are different patterns.
 """
 
 from itertools import pairwise
@@ -17,7 +17,7 @@ SEGMENTS_MOST = 256  # of one pattern
 
 
 def check(data: bytes) -> None:
-    """The index says what patterns say one by one, and takes no more steps than they have segments."""
+    """The index finds the patterns that match when each is tried alone, in a bounded number of steps."""
     first, *lines = data.decode("latin-1").split("\n")
     try:
         check_type(first)

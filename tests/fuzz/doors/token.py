@@ -49,7 +49,7 @@ def check(data: bytes) -> None:
 
 
 def _said(token: bytes) -> Any:
-    """Return a token's kind and bytes: the last character of base64 has bits that mean nothing."""
+    """Return a token's kind and bytes: the last character of base64 has bits without a meaning."""
     kind = next((each for each in (PREFIX, CODE_PREFIX) if token.startswith(each)), b"anges_")
     encoded = token.removeprefix(kind)
     try:
