@@ -37,13 +37,13 @@ class Backlog:
         strict = ordering == Ordering.STRICT
         self.lanes = Lanes(self.queue, self.window, strict=strict) if ordered else None
         self.reader = Reader(self.window, self.queue, self.lanes, self._retrying_held)
-        self.accepting = True  # False: whatever arrives stays in the store
+        self.accepting = True  # False: every arrival stays in the store
         self._in_flight = in_flight
         self._uncommitted = uncommitted
         self._judge_wait = judge_wait  # corrects next_attempt_at; returns the latest plausible one
 
     def restore(self, low_seq: int, last_seqs: dict[int, int], waiting: int) -> None:
-        """Begin with what is in the store: cursors before `low_seq`."""
+        """Begin with the deliveries in the store: put each cursor just before `low_seq`."""
         window = self.window
         before = max(0, low_seq - 1)
         for group in range(len(window.cursors)):
@@ -84,7 +84,7 @@ class Backlog:
             self.window.stored += 1
 
     def _keep_out(self, delivery: Delivery, group: int) -> None:
-        """Leave a delivery in the store, or put it by until the read that is under way is answered."""
+        """Leave a delivery in the store, or set it aside in memory until its group's read is answered."""
         window, outstanding = self.window, self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
             useful = self.accepting and self.reader.state is ReadState.READING
@@ -97,7 +97,7 @@ class Backlog:
         window.note(group, delivery.seq, 1)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Note `count` committed deliveries that were not told; `seq` is the highest."""
+        """Note `count` committed deliveries that did not `arrive`; `seq` is their highest seq."""
         group = self.window.group_of[queue]
         outstanding = self.reader.outstanding
         if outstanding is not None and outstanding.group == group:
@@ -117,7 +117,7 @@ class Backlog:
         end: bool,
     ) -> None:
         """Place the answer of a cursor's or a lane's read."""
-        self.abandoned(outstanding)  # deliveries that were put by come after the answer
+        self.abandoned(outstanding)  # deliveries set aside are placed after the answer's
         if outstanding.lane is not None:
             self._loaded_lane(outstanding, deliveries, through, now, end=end)
         elif outstanding.group is not None:
@@ -156,7 +156,7 @@ class Backlog:
         self.recount()
 
     def _place_ahead(self, ahead: list[Delivery], group: int, now: float) -> None:
-        """Become direct again with the deliveries that arrived during the read."""
+        """Place the deliveries that arrived during the read, so that the cursor is direct again."""
         window = self.window
         for delivery in ahead:
             if delivery.seq > window.cursors[group]:  # else the read has seen it
@@ -196,7 +196,7 @@ class Backlog:
         self.recount()
 
     def due(self, outstanding: Outstanding, deliveries: list[Delivery], now: float) -> None:
-        """Place the answer of a read of what is due."""
+        """Place the answer of a DueRequest."""
         assert self.lanes is None
         full = len(deliveries) >= outstanding.request.limit
         present = {delivery.id for delivery in self.queue.waiting()}
@@ -241,7 +241,8 @@ class Backlog:
         return True
 
     def _is_news(self, delivery: Delivery, outstanding: Outstanding) -> bool:
-        """Return whether a row must be placed: not if it is under way, or changed since it was read."""
+        """Return whether a row must be placed. A delivery that is under way or urgent need not be, nor a
+        row that has changed since it was read."""
         identifier = delivery.id
         known = self._in_flight.get(identifier) or self._uncommitted.get(identifier)
         if known is not None:
@@ -251,20 +252,20 @@ class Backlog:
         return identifier not in self.queue.urgent and not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Forget the deliveries that were put by until the answer of a read."""
+        """Count the deliveries that were set aside for a read as waiting only in the store."""
         for delivery in outstanding.ahead:
             self.window.leave(delivery)
 
     # --- what ends
 
     def ended(self, delivery: Delivery, now: float) -> None:
-        """Forget a delivery whose end is committed, and let its lane go on if that waited for it."""
+        """Forget a delivery whose end is committed, and release its lane if the delivery headed it."""
         self.window.drop(delivery)
         if self.lanes is not None:
             self.lanes.release(delivery, now)
 
     def retried(self, delivery: Delivery, now: float) -> None:
-        """Place a delivery whose RETRYING is committed."""
+        """Place a delivery whose status RETRYING is committed."""
         due = delivery.next_attempt_at
         assert due is not None
         if self.lanes is not None:
@@ -276,7 +277,7 @@ class Backlog:
             self.reader.leaves(due)
 
     def remove(self, delivery: Delivery) -> Delivery | None:
-        """Take a waiting delivery out of memory by its id; its lane stays blocked if it heads it."""
+        """Take a waiting delivery out of memory by its id. If it heads its lane, the lane stays blocked."""
         if self.lanes is not None:
             found = self.lanes.remove(delivery.id, delivery.lane)
         else:
@@ -286,7 +287,8 @@ class Backlog:
         return found
 
     def forget(self) -> None:
-        """Leave everything that waits to the store, with the cursors before it."""
+        """Leave all waiting deliveries to the store, to be read again: move the cursors back before them,
+        or note when they are due."""
         window, reader = self.window, self.reader
         reader.forget()
         if reader.outstanding is not None:
@@ -309,14 +311,14 @@ class Backlog:
     # --- time
 
     def promote(self, now: float) -> None:
-        """Make eligible what is due, and ask for parked lanes that are."""
+        """Make due deliveries eligible, and ask for the parked lanes that are due."""
         if self.queue.waits:
             self.queue.promote(now)
         if self.lanes is not None:
             self.lanes.promote(now)
 
     def wake_at(self, now: float, gates_open_at: float | None) -> float | None:
-        """Return when the next thing is to be done that waits for its time only."""
+        """Return when the next read, retry or opening gate is due; None if nothing waits for a time."""
         wake, waits = self.reader.wake_at(now), self.queue.waits
         if waits and (wake is None or waits[0][0] < wake):
             wake = waits[0][0]
@@ -325,14 +327,15 @@ class Backlog:
         return wake
 
     def recap(self, latest: Callable[[Delivery], float]) -> None:
-        """Bring forward every retry in memory to `latest` at the latest."""
+        """Bring forward to `latest` every retry in memory that is due later."""
         for delivery in self.waiting():
             if delivery.next_attempt_at is not None:
                 delivery.next_attempt_at = min(delivery.next_attempt_at, latest(delivery))
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Read anew, at once, what waits in the store until after `latest`, and judge its wait anew."""
+        """Ask at once for the stored deliveries that are due after `latest`: their waits must be judged
+        again."""
         if self.lanes is not None:
             self.lanes.recall(latest)
         else:
@@ -341,7 +344,7 @@ class Backlog:
     # --- what waits
 
     def waiting(self) -> list[Delivery]:
-        """Return all that waits in memory."""
+        """Return all deliveries that wait in memory."""
         behind = [] if self.lanes is None else self.lanes.behind_heads()
         return [*self.queue.waiting(), *behind]
 
@@ -375,10 +378,10 @@ class Backlog:
         return sum(delivery.next_attempt_at is not None for delivery in held)
 
     def recount(self) -> None:
-        """Correct the count of stored deliveries when the store can hold none: the count comes from
+        """Set the count of stored deliveries to zero if the store can hold none. The count comes from
         messages, not from reads.
 
-        A count below zero stays: then a read was ahead of its messages.
+        A negative count stays: a read returned deliveries before the messages about them came.
         """
         if self.window.stored > 0 and not self.stored():
             self.window.stored = 0

@@ -69,7 +69,7 @@ class Circuit:
     def __init__(self) -> None:
         self.state = CircuitState.CLOSED
         self.failures = 0  # failures in a row that count
-        self.suspects: Ids = {}  # the first deliveries of the row; no more than are needed
+        self.suspects: Ids = {}  # the first deliveries of the row, at most DELIVERIES_TO_OPEN
         self.opened_at: float | None = None
         self.next_probe_at: float | None = None  # only while OPEN
         self.probe: str | None = None  # the delivery that probes, only while HALF_OPEN
@@ -94,8 +94,8 @@ class Circuit:
     def failed(
         self, delivery: str, category: ErrorCategory | None, now: float, *, own: bool = False
     ) -> bool:
-        """Count a failure; `own`: it is of one of the service's own events. Returns whether the state
-        changed."""
+        """Count a failure. `own`: the delivery is of one of the service's own events. Returns whether
+        the state changed."""
         counts = category not in NOT_THE_DESTINATIONS
         if counts and not own:
             self.quiet = False
@@ -130,7 +130,8 @@ class Circuit:
     def reopen(
         self, opened_at: float, next_probe_at: float, tries: int, now: float, *, quiet: bool = False
     ) -> None:
-        """Restore an open circuit (a half-open one is restored as open), whatever the clock did."""
+        """Restore an open circuit (a half-open one is restored as open). `now` bounds the kept instants,
+        since the clock can have stepped."""
         self.quiet = quiet
         self.state = CircuitState.OPEN
         self.opened_at = min(opened_at, now)

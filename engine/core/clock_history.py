@@ -3,11 +3,11 @@
 import math
 from typing import NamedTuple
 
-MOST_ERAS = 64  # between two steps each; past it the first two count as one
+MOST_ERAS = 64  # if there are more, the first two are merged
 
 
 class _Era(NamedTuple):
-    """What the clock said between two steps, and the sum of all steps before."""
+    """The first and last instants of the clock between two steps, and the sum of all steps before."""
 
     first: float
     last: float
@@ -15,11 +15,11 @@ class _Era(NamedTuple):
 
 
 class ClockHistory:
-    """Owner of the steps. Instants are seconds since the epoch."""
+    """Owner of the clock's steps. Instants are seconds since the epoch."""
 
     def __init__(self) -> None:
-        self._eras: list[_Era] = []  # that are over
-        self._first = -math.inf  # of the present era
+        self._eras: list[_Era] = []  # before the present era
+        self._first = -math.inf  # when the present era began
         self.total_s = 0.0  # the sum of all steps
 
     def add(self, by_s: float, now: float) -> None:

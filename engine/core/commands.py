@@ -1,5 +1,5 @@
-"""What the machine asks of its shell, and the bounds that the shell sets it. Data only, no
-behaviour.
+"""The commands of the machine to its shell, and the memory limits that the shell sets it. Data only,
+no behaviour.
 """
 
 from msgspec import Struct, field
@@ -36,19 +36,19 @@ class DueRequest(Struct, frozen=True):
 
 
 class DeadRequest(Struct, frozen=True):
-    """Read what is IN_DLQ, to discard it: `BacklogStore.read_dead`; answered by `dead()`."""
+    """Read IN_DLQ deliveries, to discard them: `BacklogStore.read_dead`; answered by `dead()`."""
 
     limit: int
 
 
 class NamedRequest(Struct, frozen=True):
-    """Read those of some deliveries that still wait: `BacklogStore.read_named`; answered by `named()`."""
+    """Read the named deliveries that still wait: `BacklogStore.read_named`; answered by `named()`."""
 
     ids: tuple[str, ...]
 
     @property
     def limit(self) -> int:
-        """Return how many it asks for."""
+        """Return how many deliveries the request names."""
         return len(self.ids)
 
 
@@ -56,16 +56,16 @@ AnyRequest = ReadRequest | DueRequest | DeadRequest | NamedRequest
 
 
 class Commands(Struct):
-    """The work that follows. An empty one means: nothing before `wake_at`, unless a message comes."""
+    """The work to do now. If it is empty, there is none before `wake_at`, unless a message comes."""
 
     send: list[Delivery] = field(default_factory=list)  # begin now; number = attempt_count + 1
     settle: list[Settlement] = field(default_factory=list)  # make durable, in this order
     read: AnyRequest | None = None  # at most one is outstanding; if it fails: `read_failed()`
     wake_at: float | None = None  # seconds since the epoch; None: nothing is waited for
     disable: bool = (
-        False  # a 410 was met, or `overdue`: DISABLE the destination by a command (once)
+        False  # a 410 came, or `overdue`: DISABLE the destination by a command (once)
     )
-    overdue: bool = False  # the destination failed for longer than it may
+    overdue: bool = False  # the destination has failed for longer than its `disable_after_s`
     quiet: bool = False  # with `overdue`: only deliveries of the service's own events have failed
     rebuild: bool = False  # replace the machine by a fresh one, restored from the store
     snapshot: bool = False  # durable state changed: write `snapshot()`

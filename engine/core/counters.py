@@ -1,4 +1,4 @@
-"""What a destination's attempts came to lately: success rate, latency, streaks. It decides nothing."""
+"""The statistics of a destination's recent attempts: success rate, latency, failures in a row."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from msgspec import Struct
 
 SLOT_S = 10
 SLOTS = 30  # five minutes
-BUCKETS = 24  # those of minutes.MinuteDelta
+BUCKETS = 24  # as many as in minutes.MinuteDelta
 BOUNDS_MS = tuple(1.6**k for k in range(BUCKETS - 1))  # the last bucket has no bound
 _EDGES_MS = (0.0, *BOUNDS_MS, BOUNDS_MS[-1] * 1.6)
 _MIDDLES_MS = tuple((low + high) / 2 for low, high in pairwise(_EDGES_MS))
-LAST_ERROR_CHARACTERS = 200  # a snapshot stays small, and this is read by people
+LAST_ERROR_CHARACTERS = 200  # a snapshot must stay small, and people read the error
 
 
 def latency_bucket(duration_ms: float) -> int:
@@ -50,10 +50,11 @@ def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int 
 def _within_most(
     latency: Sequence[int], share: float, least: int, most: int, spent_ms: int
 ) -> int | None:
-    """Return a percentile in the bucket that has more than half of all durations, None outside of it.
+    """Return a percentile within the bucket that has more than half of all durations, else None.
 
-    The bucket's mean, which is all that was spent but the middles of other buckets, says how its
-    durations lie: a receiver that takes 500 ms, and once 600, takes 500 at the median.
+    The bucket's mean says where in the bucket its durations lie. It is computed from the sum of all
+    durations, less the other buckets' durations, which count as their middles. A receiver that takes
+    500 ms, and once 600 ms, has a median of 500 ms.
     """
     total, bucket = sum(latency), max(range(BUCKETS), key=latency.__getitem__)
     count, before = latency[bucket], sum(latency[:bucket])
@@ -65,7 +66,7 @@ def _within_most(
     mean = (spent_ms - others) / count
     if mean <= low or high <= low:
         return round(low)
-    # Between both ends by the power that has this mean.
+    # Interpolate between `low` and `high` by the power function that has this mean.
     power: float = part ** max(0.0, (high - low) / (mean - low) - 1)
     return round(low + (high - low) * power)
 
@@ -75,14 +76,14 @@ NO_TIME = 1 << 40  # more than any attempt takes
 
 
 class Slot(Struct, array_like=True):
-    """The attempts that ended within ten seconds; `number` is in units of them since the epoch."""
+    """The attempts that ended within ten seconds. `number` counts such slots since the epoch."""
 
     number: int
     failures: int
     latency: list[int]
-    spent_ms: int = 0  # by all of them together
+    spent_ms: int = 0  # the sum of the attempts' durations
     arrivals: int = 0  # deliveries that were committed
-    least_ms: int = NO_TIME  # of an attempt; a snapshot of an older release does not know it
+    least_ms: int = NO_TIME  # the shortest attempt; a snapshot of an older release lacks it
     most_ms: int = -1
 
 
@@ -90,13 +91,13 @@ class Load(Struct, frozen=True):
     """The arrivals and attempts of the last five minutes."""
 
     attempts: int
-    service_s: float  # an attempt takes on average; 0 without any
+    service_s: float  # the mean duration of an attempt; 0 without attempts
     attempts_per_s: float  # in the busiest ten seconds
-    arrivals_per_s: float  # likewise
+    arrivals_per_s: float  # in the busiest ten seconds
 
 
 class Rates(Struct, frozen=True):
-    """Deliveries a second over the last minute: that arrived, and that were delivered."""
+    """Arrivals and successful deliveries a second, over the last minute."""
 
     arrivals_per_s: float
     delivered_per_s: float
@@ -113,7 +114,7 @@ class CounterState(Struct, array_like=True):
 
 
 def _spent_ms(latency: Sequence[int]) -> int:
-    """Return what attempts took together, from their histogram: older snapshots hold no more."""
+    """Return the sum of durations, estimated from a histogram: older snapshots lack the sum."""
     return round(sum(map(mul, latency, _MIDDLES_MS))) if any(latency) else 0
 
 
@@ -199,8 +200,8 @@ class Counters:
         return [sum(column) for column in zip(*(slot.latency for slot in self._slots), strict=True)]
 
     def percentiles_ms(self, now: float, shares: Sequence[float]) -> list[int | None]:
-        """Return percentiles of the last five minutes (`shares` ascending), never outside of what was
-        measured: a bucket spans 1.6 times, and a receiver's latency often far less."""
+        """Return percentiles of the last five minutes (`shares` ascending), never outside of the
+        measured range. A bucket spans a factor of 1.6, and a receiver's latency often far less."""
         latency = self.latency(now)
         found = percentiles_ms(latency, shares)
         busy = [slot for slot in self._slots if any(slot.latency)]
@@ -237,7 +238,7 @@ class Counters:
         return Rates(sum(slot.arrivals for slot in slots) / span_s, delivered / span_s)
 
     def clock_stepped(self, by_s: float) -> None:
-        """Count on in the same slots, which another clock shows."""
+        """Renumber the slots by the new clock, so that they are still of the last five minutes."""
         for slot in self._slots:
             slot.number += int(by_s // SLOT_S)
         success, failure = self.last_success_at, self.last_failure_at
@@ -262,8 +263,8 @@ class Counters:
         return self._slot
 
     def _forget(self, now: float) -> None:
-        """Drop slots that are too old, and slots of the future, which a clock that was set back
-        leaves."""
+        """Drop slots that are too old, and slots in the future, which remain after the clock was set
+        back."""
         present = int(now // SLOT_S)
         slots = self._slots
         if slots and (slots[0].number <= present - SLOTS or slots[-1].number > present):

@@ -66,7 +66,7 @@ class SigningKey(Struct, frozen=True):
 
 
 class Target(Struct, frozen=True):
-    """Where a destination's requests go, split once at configuration time."""
+    """The parts of a destination's URL, split once at configuration time."""
 
     tls: bool
     host: str  # a name in ASCII (IDNA) or an address without brackets; what SNI carries
@@ -104,7 +104,7 @@ class Destination(Struct, frozen=True, kw_only=True):
     target: Target
     headers: tuple[tuple[bytes, bytes], ...] = ()
     concurrency: int = CONCURRENCY
-    adapts: bool = False  # `concurrency` is the bound of what the machine finds
+    adapts: bool = False  # the machine finds the limit; `concurrency` is its upper bound
     ordering: Ordering = Ordering.NONE
     timeout_ms: int = 15_000
     rate_per_second: float | None = None

@@ -1,7 +1,7 @@
 """The settlement of deliveries that are not sent: an archived destination's, and those of a dry run.
 
-What waits or is IN_DLQ at an archived destination becomes FAILED and DISCARDED. That works through the
-store by reads, one chunk at a time; order does not matter any more. What is in flight ends by itself.
+Deliveries that wait or are IN_DLQ at an archived destination become FAILED and DISCARDED. They are read
+from the store one chunk at a time; their order does not matter any more. Attempts in flight end as usual.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ EndUnsent = Callable[[Delivery, DeliveryStatus, DeliverySignal, float], None]
 
 
 class Discarder:
-    """Settles what an archived destination's reads bring. It owns nothing."""
+    """Settles the deliveries that an archived destination's reads return. It owns nothing."""
 
     __slots__ = ("_backlog", "_end_unsent", "_in_flight", "_uncommitted")
 

@@ -1,6 +1,6 @@
 """The row of failures of one destination, and whether the destination counts as failing.
 
-It begins to fail after ten failures in a row of any kind, or if nothing was delivered for an hour while
+A destination begins to fail after ten failures in a row of any kind, or if nothing was delivered for an hour while
 deliveries wait. It recovers with its next success. Nothing here decides what follows.
 """
 
@@ -30,8 +30,8 @@ class Failing:
             self.silent_since = None if silent is None else min(silent, now)
 
     def failed(self, now: float, *, own: bool) -> bool:
-        """Count a failure; `own`: it is of one of the service's own events. Returns True if a snapshot
-        must keep the change."""
+        """Count a failure. `own`: the delivery is of one of the service's own events. Returns True if a
+        snapshot must keep the change."""
         self.failures += 1
         loud = self.quiet and not own
         self.quiet = self.quiet and own

@@ -48,5 +48,5 @@ class FastPath:
         self._in_flight[delivery.id] = delivery
 
     def settles(self, outcome: Outcome) -> bool:
-        """Return True if the only attempt in flight ends so that it has only to be settled."""
+        """Return True if the outcome of the only attempt in flight only has to be settled."""
         return self.open and outcome.success and not outcome.skipped

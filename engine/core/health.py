@@ -1,4 +1,4 @@
-"""What a destination's machine knows of its health: a frozen record. Words are made elsewhere."""
+"""The health of a destination, as its machine knows it: a frozen record."""
 
 from enum import IntEnum
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class HealthState(IntEnum):
-    """How a destination does, in the API's words."""
+    """The health of a destination, in the API's words."""
 
     HEALTHY = 0
     DEGRADED = 1
@@ -24,7 +24,7 @@ class CircuitState(IntEnum):
 
 
 class HoldReason(IntEnum):
-    """What keeps a destination's deliveries from being sent, in the API's words."""
+    """The reason why a destination's deliveries are not sent, in the API's words."""
 
     RETRY_AFTER = 0  # the receiver asked for it
     CIRCUIT = 1  # it is open, or a probe is under way
@@ -34,7 +34,7 @@ class HoldReason(IntEnum):
 
 
 class Hold(Struct, frozen=True):
-    """What holds a destination, and until when (seconds since the epoch; None: not known)."""
+    """The reason why a destination is held, and the end (seconds since the epoch; None: not known)."""
 
     reason: HoldReason
     until: float | None = None
@@ -55,18 +55,18 @@ class Health(Struct, frozen=True, kw_only=True):
     last_success_at: float | None
     last_failure_at: float | None
     last_error: str | None
-    pending: int  # what waits, in memory and in the store, RETRYING too, in flight not
+    pending: int  # waiting in memory and in the store, RETRYING ones too, not those in flight
     in_flight: int
     uncommitted: int  # attempts that ended and are not recorded yet
-    concurrency: int  # how many may be in flight now
+    concurrency: int  # the limit of attempts in flight
     suggested_concurrency: int | None  # that would keep up; None while too little is known
     oldest_pending_s: float | None  # age of the oldest delivery that waits in memory
     stored: int = (
-        0  # of `pending`, what waits only in the store, whose ages the machine does not know
+        0  # of `pending`, those only in the store, whose ages the machine does not know
     )
     arrivals_per_s: float = 0.0  # over the last minute
     delivered_per_s: float = 0.0
-    drained_in_s: float | None = None  # at these rates; None: nothing waits, or it does not shrink
-    effective_concurrency: int = 0  # that may be in flight now, whatever the configuration says
-    failing_since: float | None = None  # it counts as failing: see `engine.core.failing`
-    hold: Hold | None = None  # what keeps its deliveries from being sent
+    drained_in_s: float | None = None  # at these rates; None: nothing waits, or the backlog does not shrink
+    effective_concurrency: int = 0  # how many may be in flight now, by ordering, circuit and status too
+    failing_since: float | None = None  # since when it counts as failing: see `engine.core.failing`
+    hold: Hold | None = None  # why its deliveries are not sent

@@ -1,6 +1,6 @@
 """Ordered lanes, KEY or STRICT: first-in first-out, so only the head of a lane can be sent.
 
-A successful head lets the next delivery go when it is judged. Any other end does so when it is committed.
+A head that succeeds releases the next delivery when it is judged, any other head when its end is committed.
 A head with a long wait leaves memory with its whole lane: the lane is *parked*, and read back when the
 head is due. Deliveries for which a lane has no room are *skipped*: the lane remembers their first seq,
 and is read back when it is empty. So a lane's deliveries in memory are always older than those in the
@@ -24,7 +24,7 @@ SINGLE_PREFIX = "\0"  # a parked delivery without a lane is a lane of its own, b
 
 
 class LaneAdmission(IntEnum):
-    """What became of a delivery that was offered."""
+    """The result of offering a delivery to a lane."""
 
     HELD = 0  # in memory
     SKIPPED = 1  # left in the store; its lane remembers
@@ -39,13 +39,13 @@ class Lane:
     def __init__(self, key: str) -> None:
         self.key = key
         self.head: Delivery | None = None  # eligible, in flight, waiting, or ended and uncommitted
-        self.items: deque[Delivery] = deque()  # behind it
+        self.items: deque[Delivery] = deque()  # behind the head
         self.skipped_from: int | None = (
             None  # from this seq on, all of the lane is in the store alone
         )
         self.due = 0.0  # when a parked lane is to be read back
-        self.late_first: int | None = None  # seqs that were skipped while a read of the lane was
-        self.late_last = 0  # a read is under way, and its answer may lack these deliveries
+        self.late_first: int | None = None  # the first seq that was skipped since a read of the lane began
+        self.late_last = 0  # the last of these seqs: the read's answer can lack them
 
 
 class Lanes:
@@ -57,17 +57,17 @@ class Lanes:
         self._strict = strict
         self._lanes: dict[str, Lane] = {}
         self._parked: list[tuple[float, str]] = []  # a heap; entries whose lane moved on are stale
-        self.skipped: dict[str, Lane] = {}  # those that have something in the store alone
-        # Deliveries that end out of order, with their lanes. Until that end is durable, no other delivery
-        # of the lane is eligible. The lanes in `_kept` wait only for that.
+        self.skipped: dict[str, Lane] = {}  # lanes that have deliveries only in the store
+        # Deliveries that end out of order, with their lanes. Until such an end is durable, no other
+        # delivery of the lane is eligible. The heads of the lanes in `_kept` wait only for that.
         self._ending: dict[str, str] = {}
         self._kept: Ids = {}
-        self.wanted: dict[str, None] = {}  # skipped ones that ran empty, in the order of doing so
+        self.wanted: dict[str, None] = {}  # skipped lanes to be read back, the first one first
 
     # --- entering
 
     def admit(self, delivery: Delivery, now: float, *, urgent: bool = False) -> LaneAdmission:
-        """Place a delivery that is younger than all of its lane in memory. The caller moves cursors."""
+        """Place a delivery that is younger than its lane's others in memory. The caller moves cursors."""
         window = self._window
         fits = window.fits_urgently(delivery) if urgent else window.fits(delivery)
         key = STRICT_KEY if self._strict else delivery.lane
@@ -130,9 +130,9 @@ class Lanes:
             self.wanted[lane.key] = None
 
     def take_behind(self, delivery: Delivery) -> list[Delivery]:
-        """Take what waits behind a head that was settled unsent, to be settled with it, in order.
+        """Take the deliveries behind a head that was settled unsent, to be settled with it, in order.
 
-        The last of them heads the lane until its end is committed. None that waits for its time.
+        Stop at the first that is RETRYING. The last one taken heads the lane until its end is committed.
         """
         key = STRICT_KEY if self._strict else delivery.lane
         lane = self._lanes.get(key) if key is not None else None
@@ -164,7 +164,7 @@ class Lanes:
         return found
 
     def hold(self, delivery: Delivery) -> None:
-        """Let none of its lane become eligible until the end of a delivery that waited is durable."""
+        """Keep the rest of a delivery's lane from becoming eligible until the delivery's end is durable."""
         key = STRICT_KEY if self._strict else delivery.lane
         if key is not None:
             self._ending[delivery.id] = key
@@ -227,7 +227,7 @@ class Lanes:
         return None
 
     def recall(self, latest: float) -> None:
-        """Ask at once for all that are parked beyond `latest`: their wait is to be judged anew."""
+        """Ask at once for all lanes parked beyond `latest`: their waits must be judged again."""
         for key, lane in self.skipped.items():
             if lane.head is None and lane.due > latest:
                 lane.due = 0.0
@@ -241,9 +241,9 @@ class Lanes:
     def reload(
         self, lane: Lane, deliveries: list[Delivery], through: int, *, end: bool, now: float
     ) -> int:
-        """Take a lane's answer (none beyond the cursor), and return how many entered memory.
+        """Take the answer of a lane's read (no delivery beyond the cursor). Returns how many entered memory.
 
-        `through`: how far the read looked. `end`: it saw all that was there when it ran.
+        `through`: how far the read looked. `end`: the read saw all that was there when it ran.
         """
         single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
         window = self._window
@@ -284,7 +284,7 @@ class Lanes:
         return tuple(key for key in self.skipped if not key.startswith(SINGLE_PREFIX))
 
     def reads_as(self, lane: Lane) -> tuple[bool, str | None]:
-        """Return whether the lane is a single delivery, and the lane to be named in a read, if one is."""
+        """Return whether the lane is a single delivery, and the key that a read must name, if any."""
         if self._strict:
             return False, None
         single = lane.key.startswith(SINGLE_PREFIX)
@@ -304,7 +304,7 @@ class Lanes:
         return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
 
     def behind_heads(self) -> list[Delivery]:
-        """Return the deliveries that wait behind a head, or are kept back as one."""
+        """Return the deliveries that wait behind a head, and the heads that are kept back."""
         kept = [head for key in self._kept if (head := self._lanes[key].head) is not None]
         return kept + [item for lane in self._lanes.values() for item in lane.items]
 
@@ -324,7 +324,7 @@ class Lanes:
     # --- inside
 
     def _key_in_store(self, delivery: Delivery) -> str:
-        """Return the key of the lane that a delivery in the store waits in: its own where it has none."""
+        """Return the key of the lane that a delivery in the store waits in; one by its id if it has no lane."""
         return STRICT_KEY if self._strict else delivery.lane or SINGLE_PREFIX + delivery.id
 
     def _headed_by(self, lane: Lane | None, delivery: Delivery) -> bool:

@@ -1,5 +1,5 @@
 """The adaptive concurrency limit of a destination: it compares the limit with a slightly higher one.
-Input are windows of attempts, output is a limit; it uses no clock and no random numbers.
+Its input is windows of attempts, its output is a limit. It uses no clock and no random numbers.
 
 Windows alternate between the limit and a little more, and each is compared with the window before. If
 answers take equally long in both, more attempts in flight mean more throughput, and the limit grows. If
@@ -20,26 +20,26 @@ START = 8  # also the default of a fixed limit
 # Attempts in a window: two generations of the attempts in flight, so that it holds slow ones too, not
 # only the quick ones that end first; and enough to tell a mean from chance.
 GENERATIONS = 2
-# up to so many, a window is doubled while its mean's error is above this (5 %)
+# A window is doubled while its mean's error is above STEADY (5 %), up to MOST_GENERATIONS.
 MOST_GENERATIONS = 16
 STEADY = 0.05
 LEAST_ATTEMPTS = 16
 # Durations are whole milliseconds and include the engine's own turns: smaller differences are ignored.
 GRAIN_MS = 5.0
-MORE = 0.25  # how much more than the limit is tried (natural logarithm): so much can queue there
+MORE = 0.25  # how much more than the limit is tried (natural logarithm): that much can queue at the receiver
 # Gain: the part of the possible throughput of more attempts that was reached. It is 1 if places are free,
 # and 0 if the additional attempts only wait. Below this gain the limit is too high. The value is under
 # one half, since a limit that is too low costs throughput, and one that is too high by as much costs
 # little.
 WORTH = 0.2
 LARGEST = 0.5  # bounds the weight of one comparison: a spell's first window, or chance
-# The limit moves by this factor times the comparison's result, so that chance moves it by a few
-# hundredths. So many equal results in a row are not chance, and each further one doubles the speed.
+# The limit moves by PACE times the comparison's result, so that chance moves it by a few hundredths.
+# SAME results in one direction in a row are not chance: each further one doubles the pace, to FASTEST.
 PACE = 0.05
 SAME = 8
 FASTEST = 0.6
-# answers slower than in the window before by more than this, beyond chance: perhaps the receiver takes
-# far fewer now
+# If answers are slower than in the window before by more than this (natural logarithm), beyond chance,
+# perhaps the receiver takes far fewer attempts now.
 SLOWER = math.log(2)
 ERRORS = 2.0  # standard errors by which two means, or a share, can differ by chance
 # After a larger width was refused: how much more is tried next, and for how many windows no more is
@@ -48,9 +48,10 @@ CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # windows at a bound for each window on its other side
 BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as at its bound
-# More of a window than of the one before: beyond chance, a matter of the limit.
+# If a window's share of failures exceeds that of the window before by more than this, beyond chance, the
+# limit is the cause.
 FAILURES_SEEN = 0.05
-HALF = 0.5  # of a window that fails, where there is none before: the limit is too high by far
+HALF = 0.5  # without a window before: a larger share of failures means that the limit is far too high
 KEPT_WITHIN = 1.25  # a snapshot is written when the limit is off the kept one by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.
 OVERLOAD = frozenset(
@@ -74,8 +75,8 @@ class Seen(Struct, frozen=True):
 
     width: int
     took: float  # mean logarithm of a success's milliseconds, including the time of failures
-    error: float  # of that mean
-    failed: float  # the share of attempts
+    error: float  # the standard error of that mean
+    failed: float  # the share of attempts that failed
 
 
 class AdaptiveLimit:
@@ -236,8 +237,8 @@ class AdaptiveLimit:
         self._put(self.limit * math.exp(self._pace * worth))
 
     def _narrow(self, lower: int, upper: int, gain: float) -> None:
-        """Double or halve further; or be near the knee, of a receiver that serves the more the more are
-        in flight, and then no more."""
+        """Double or halve further, or end the search near the knee: the number in flight beyond which the
+        receiver's throughput grows no more."""
         self._more = False
         if gain < WORTH:
             self._put(lower)
@@ -250,7 +251,7 @@ class AdaptiveLimit:
             self._search = 0
 
     def _size(self) -> None:
-        """Set the width: that of the limit, or a little more; at its bound there is only less."""
+        """Set the width: the limit, or a little more. At the upper bound: the bound, or a little less."""
         lower = int(self.limit + 0.5)
         if self._search < 0 and lower > LEAST:
             self.width = int(self.limit / 2 + 0.5)

@@ -43,9 +43,9 @@ _RETRYING = DeliveryStatus.RETRYING  # looking a member up costs more than a cal
 
 
 class DestinationMachine:
-    """The pure core of one destination's actor. It keeps one ordering for life; see `Commands.rebuild`.
-    `jitter` gives 0.0 <= x < 1.0. `snapshot` is a predecessor's. Arrivals, `spilled` ones too, must be
-    told in order of seq in their class, else LostTrackError: then restore a new one from the store."""
+    """The pure core of one destination's actor. Its ordering never changes; see `Commands.rebuild`.
+    `jitter` gives 0.0 <= x < 1.0. `snapshot` is a predecessor's. Report arrivals, `spilled` ones too, in
+    seq order per class. Otherwise it raises LostTrackError: then restore a new machine from the store."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class DestinationMachine:
         self._now = now
         self._jitter = jitter
         self._throttle = Throttle(config, now, kept)
-        self.resume = self._throttle.resume  # a message: somebody lifts what holds the destination
+        self.resume = self._throttle.resume  # a message: an operator lifts the destination's hold
         self._counters = Counters(kept.counters if kept is not None else None)
         ways = self.in_flight, self.uncommitted
-        self._correcting: Ids = {}  # their corrected waits are not durable yet
+        self._correcting: Ids = {}  # deliveries whose corrected waits are not durable yet
         self._backlog = Backlog(limits, config.ordering, *ways, self._judge_wait)
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
         self.window = self._backlog.window  # what it holds in memory
@@ -74,7 +74,7 @@ class DestinationMachine:
         self._picker = Picker(self._backlog, self._throttle, self.in_flight, self._end_unsent)
         self._orders = Orders(self._backlog, *ways, self._correcting, self._end_unsent)
         self._settle: list[Settlement] = []
-        self._sent_with: dict[str, int] = {}  # in flight, by an older version of the configuration
+        self._sent_with: dict[str, int] = {}  # in flight, begun with an older version of the configuration
         self._disable_asked = False
 
     def restore(
@@ -84,7 +84,7 @@ class DestinationMachine:
 
         `low_seq`: nothing unsettled is below it; with ordering KEY or STRICT that includes RETRYING
         deliveries. `last_seqs`: the highest committed seq by class. `waiting`: PENDING and RETRYING ones.
-        `next_due`: of the earliest RETRYING one, raw.
+        `next_due`: when the earliest RETRYING one is due by its row, uncorrected.
         """
         self._backlog.restore(low_seq, last_seqs, waiting)
         self._throttle.start_empty(self._now)
@@ -102,8 +102,8 @@ class DestinationMachine:
         self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Note deliveries that were committed and not offered: how many, and the highest seq. To be told
-        before any later delivery of the class arrives."""
+        """Note `count` committed deliveries that did not `arrive`; `seq` is the highest. Call it before any
+        later delivery of the class arrives."""
         self._counters.arrived(count, self._now)
         self._backlog.spilled(queue, seq, count)
 
@@ -140,7 +140,7 @@ class DestinationMachine:
             self._discarder.dead(read, deliveries, now)
 
     def order(self, order: Order, deliveries: Sequence[str], now: float) -> None:
-        """Take what somebody asks of deliveries, by their ids; those that have ended are passed over."""
+        """Take a person's order for deliveries, by their ids. Deliveries that have ended are ignored."""
         if not self._archived():
             self._orders.give(order, deliveries, now)
 
@@ -151,7 +151,7 @@ class DestinationMachine:
             self._orders.named(request, read, deliveries, now)
 
     def read_failed(self, request: AnyRequest, now: float) -> None:
-        """Note that a read came to nothing; it is asked for again after a while."""
+        """Note that a read failed. It is asked for again after a while."""
         read = self._backlog.reader.failed(request, now)
         if read is not None:
             self._backlog.abandoned(read)
@@ -159,7 +159,7 @@ class DestinationMachine:
     # --- messages: attempts
 
     def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
-        """Take the end of an attempt; also of one that a predecessor of this machine had begun."""
+        """Take the outcome of an attempt, also of one that a predecessor of this machine had begun."""
         known = self.in_flight.pop(delivery.id, None) or self._adopt(delivery)
         if known is None:
             return
@@ -259,8 +259,8 @@ class DestinationMachine:
         self._limit_waits(config, now)
 
     def clock_stepped(self, by_s: float, now: float) -> None:
-        """Follow a step of the clock to `now`. Rests and pauses keep what is left of them; retries are
-        due when their rows say, at most the longest wait of the schedule from now."""
+        """Follow a step of the clock to `now`. Rests and pauses keep their remaining time. Retries
+        are due when their rows say, but no later than the schedule's longest wait from now."""
         self._now = now
         for each in (self._throttle, self._counters, self._backlog.reader):
             each.clock_stepped(by_s)
@@ -323,7 +323,7 @@ class DestinationMachine:
 
     @property
     def pending(self) -> int:
-        """What waits, in memory and in the store, RETRYING too; what is in flight or ended does not."""
+        """How many wait, in memory and in the store: RETRYING ones too, not those in flight or ended."""
         under_way = len(self.in_flight) + len(self.uncommitted)
         return max(0, self.window.held - under_way + self._backlog.stored())
 
@@ -368,7 +368,7 @@ class DestinationMachine:
         return encode(self._throttle.snapshot(self._now, self.config.version, self._counters))
 
     def dissolve(self) -> None:
-        """End: its parts know each other, and would wait for the collector."""
+        """Break the reference cycles of the parts, so that they need not wait for the garbage collector."""
         del self._backlog.reader, self._backlog, self._discarder, self._orders, self._picker
         del self.fast_path
 
@@ -378,7 +378,7 @@ class DestinationMachine:
         return self.config.status == DestinationStatus.ARCHIVED
 
     def _judge_wait(self, delivery: Delivery, now: float) -> float:
-        """Correct a wait that the present schedule does not give; return the latest that it does."""
+        """Cut a wait that is longer than the present schedule allows. Returns the latest allowed instant."""
         latest, correction = corrected_wait(delivery, self.config, now)
         if correction is not None and delivery.id not in self._correcting:
             self._correcting[delivery.id] = None

@@ -1,4 +1,4 @@
-"""The counters of a destination and minute: what durable outcomes add to them, each outcome once."""
+"""The counters per destination and minute, and what durable outcomes add to them, each outcome once."""
 
 from collections.abc import Iterable
 

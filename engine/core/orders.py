@@ -19,7 +19,7 @@ EndUnsent = Callable[[Delivery, DeliveryStatus, DeliverySignal, float], None]
 
 
 class Order(IntEnum):
-    """What is asked of a delivery."""
+    """A person's request for one delivery."""
 
     RETRY = 0  # it is due now, ahead of its schedule, and passes the circuit and a Retry-After
     CANCEL = 1  # no attempt of it begins any more: FAILED and DISCARDED
@@ -67,20 +67,20 @@ class Orders:
     def named(
         self, request: NamedRequest, read: Outstanding, deliveries: list[Delivery], now: float
     ) -> None:
-        """Take the answer of a NamedRequest: the rows of those that still wait."""
+        """Take the answer of a NamedRequest: the rows of the deliveries that still wait."""
         backlog, window = self._backlog, self._backlog.window
         rows = {delivery.id: delivery for delivery in deliveries}
         held = {each.id: each for each in backlog.waiting() if each.id in request.ids}
         for identifier in request.ids:
             row = rows.get(identifier)
             if identifier in self._in_flight or identifier in self._uncommitted:
-                continue  # the end of that carries the order out
+                continue  # its end, or the commit of its end, carries the order out
             if identifier in held:
                 self._carry_out(held[identifier], now)
             elif row is None or read.is_stale(row):
                 self.open.pop(identifier, None)
             elif row.seq > window.lasts[window.group_of[row.queue]]:
-                backlog.reader.name_again(identifier, now)  # it is committed, and yet to be told
+                backlog.reader.name_again(identifier, now)  # committed, but not reported to this machine yet
             else:
                 self._carry_out(row, now, stored=True)
 

@@ -111,7 +111,7 @@ class PatternIndex(Generic[T]):
             self._drop(pattern, identifier)
 
     def _entries_of(self, pattern: str) -> SplitTable[T]:
-        """Return the node where a pattern ends, and grow the tree up to there."""
+        """Return the entries at the node where a pattern ends, and grow the tree up to that node."""
         parts, tail = parts_of(pattern)
         node, at = self._root, 0
         while at < len(parts):
@@ -166,7 +166,7 @@ class PatternIndex(Generic[T]):
     # --- look-ups
 
     def find(self, event_type: str, steps: Steps | None = None) -> list[T]:
-        """Return the entries of which a pattern names the type, in no particular order.
+        """Return the entries that have a pattern that names the type, in no particular order.
 
         Patterns with a `*` are followed side by side. Each node is visited once, so that no look-up takes
         more steps than all patterns have segments.
@@ -185,7 +185,7 @@ class PatternIndex(Generic[T]):
             yield [entry for _, entry in entries.found(portion)]
 
     def _portions(self, event_type: str, steps: Steps) -> Iterator[tuple[SplitTable[T], list[str]]]:
-        """Yield the ids of a slice of work, with the entries that they are of. A pause can remove one."""
+        """Yield a slice's ids, with the table that they are from. Entries can be removed during a pause."""
         for entries in self._found(event_type, steps):
             identifiers = entries.ids()
             while portion := list(islice(identifiers, SLICE_STEPS)):
@@ -235,7 +235,7 @@ class PatternIndex(Generic[T]):
 
 
 def names(pattern: str, event_type: str) -> bool:
-    """Return whether a pattern names an event type: it is read and compared as the index does it."""
+    """Return whether a pattern names an event type, by the same rules as the index."""
     if ANY not in pattern:
         return pattern == event_type
     if event_type.startswith(OWN) and not pattern.startswith(OWN):
@@ -258,7 +258,7 @@ def parts_of(pattern: str) -> tuple[list[str], bool]:
 
 
 def _same(labels: list[str], parts: list[str], at: int) -> int:
-    """Return how many segments of a label a pattern goes along with."""
+    """Return how many of a label's first segments equal those of a pattern from `at` on."""
     for place, label in enumerate(labels):
         if at + place == len(parts) or parts[at + place] != label:
             return place
@@ -274,7 +274,7 @@ def _starts(segments: list[str]) -> list[int]:
 
 
 def _after(parts: list[str], segments: list[str], depth: int) -> int:
-    """Return the depth behind a label with a `*`, -1 where the type does not go along with it."""
+    """Return the depth behind a label with a `*`, or -1 if the type does not match the label."""
     end = depth + len(parts)
     if end > len(segments):
         return -1

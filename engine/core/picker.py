@@ -62,7 +62,7 @@ class Picker:
         if len(send) > urgent:
             throttle.sent(send[urgent:], now, len(in_flight))
             if budget <= 0 and any(queue.ready):
-                throttle.allow(now, 1)  # for `opens_at`
+                throttle.allow(now, 1)  # sets `opens_at`
         return send
 
     def _take(
@@ -73,7 +73,7 @@ class Picker:
         most: int,
         send: list[Delivery],
     ) -> int:
-        """Begin attempts of a class, at most so many; return their number."""
+        """Begin at most `most` attempts of a class. Returns their number."""
         in_flight, taken = self._in_flight, 0
         while waiting and taken < most:
             delivery = waiting.popleft()
@@ -88,7 +88,7 @@ class Picker:
     def _pick_urgent(
         self, config: Destination, now: float, most: int, send: list[Delivery]
     ) -> None:
-        """Begin attempts that somebody asked for, ahead of all others. If the circuit is open, the first
+        """Begin attempts that a person asked for, ahead of all others. If the circuit is open, the first
         of them probes it."""
         urgent = self._backlog.queue.urgent
         most = self._throttle.allow_urgent(now, most)

@@ -17,8 +17,8 @@ class EligibleQueue:
     """Owner of the eligible deliveries of one destination. A more urgent class goes first, except for one
     place in ten, which the other classes of live deliveries get in turns. Replays go last.
 
-    A class has a deque only while something of it waits: one takes 700 bytes, and most destinations of
-    those that are in memory at any moment wait for nothing.
+    A class has a deque only while one of its deliveries waits: a deque takes 700 bytes, and in most
+    destinations in memory nothing waits.
     """
 
     __slots__ = ("favoured", "hastened", "others", "ready", "urgent", "waits")

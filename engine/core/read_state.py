@@ -10,7 +10,7 @@ class ReadState(IntEnum):
     READING = 1
     VOID = 2  # a read is under way, and its answer is of no use any more
     RESTING = 3  # a read failed a moment ago
-    STARVED = 4  # an answer found no room: nothing is read until some has come free
+    STARVED = 4  # an answer found no room: nothing is read until room is free
 
 
 class ReadSignal(IntEnum):

@@ -18,7 +18,7 @@ from engine.core.records import Delivery, Ids
 from engine.core.vocabulary import DeliveryClass
 from engine.core.window import CLASSES, READ_CHUNK, Window
 
-AHEAD_S = 1.0  # due deliveries are read so early, since a read takes a while
+AHEAD_S = 1.0  # due deliveries are read this long before, since a read takes a while
 FAR_S = 60.0  # the actor need not stay in memory for a read further off
 RETRY_READ_S = 1.0  # the pause after a failed read
 # few, since many of the rows may not be due; reads grow to the next bound while all are due
@@ -79,13 +79,13 @@ class Reader:
         self.state = ReadState.IDLE
         self.outstanding: Outstanding | None = None
         self.next_due: float | None = None  # unordered: the earliest RETRYING one in the store
-        self._asked_due: float | None = None  # what it was before the read that is under way
+        self._asked_due: float | None = None  # `next_due` before the read that is under way
         # Unordered: when to look in the store for RETRYING deliveries whose waits fit no present
         # schedule. Behind a full page of waiting ones, no other read would find them at their due time.
         self.beyond: float | None = None
-        self._longest_s = inf  # the longest wait of the present schedule, once some may be longer
-        self._rest_until = 0.0  # RESTING: the end of that
-        self._starved_at = 0, 0  # STARVED: what was held when an answer did not fit
+        self._longest_s = inf  # the longest wait of the present schedule, set by `recall`
+        self._rest_until = 0.0  # RESTING: the end of the rest
+        self._starved_at = 0, 0  # STARVED: deliveries and bytes held when an answer did not fit
         self._lanes_turn = True
         self._due_limit = DUE_READ
         self._named_from = 0.0  # when to read by ids again: the named deliveries are not told yet
@@ -100,20 +100,20 @@ class Reader:
             self.next_due = due
 
     def corrected(self, due: float | None) -> None:
-        """Note a wait that was cut in the store: a read begun before that may have shown the former one,
-        which a schedule that is longer again allows."""
+        """Note that a wait was cut in the store. A read that began before the cut can have returned the
+        longer wait, and the schedule can have become long enough for it again."""
         if due is not None and self._lanes is None:
             self.leaves(due)
 
     def leaves_more(self, request: AnyRequest, last_due: float, now: float) -> None:
-        """Note that an answer to a read of what is due, up to `last_due`, may not have been all."""
+        """Note that the answer of a DueRequest, up to `last_due`, may be incomplete."""
         latest = now + self._longest_s
         self.leaves(min(last_due, latest))
         if _looks_beyond(request) or last_due > latest:
-            self.beyond = now + RETRY_READ_S  # when the corrected waits are written
+            self.beyond = now + RETRY_READ_S  # by then the corrected waits are written
 
     def recall(self, latest: float, now: float) -> None:
-        """Look at once for what waits in the store until after `latest`, the longest wait from `now`."""
+        """Look at once for stored deliveries that are due after `latest`, the longest wait from `now`."""
         self._longest_s = latest - now
         if self.earliest_due() is not None:
             self.beyond = now
@@ -121,7 +121,7 @@ class Reader:
             self._asked_due = None if self._asked_due is None else min(self._asked_due, latest)
 
     def earliest_due(self) -> float | None:
-        """Return when the earliest RETRYING one in the store is due, as far as is known."""
+        """Return when the earliest RETRYING delivery in the store is due, as far as is known."""
         known = [due for due in (self.next_due, self._asked_due) if due is not None]
         if self._lanes is not None and (due := self._lanes.next_due()) is not None:
             known.append(due)
@@ -147,7 +147,7 @@ class Reader:
         self.state = after
 
     def forget(self) -> None:
-        """Have no use for the answer of the read that is under way, if there is one."""
+        """Make void the answer of the read that is under way, if there is one."""
         self._meet(ReadSignal.FORGET)
 
     def finish(self, request: AnyRequest) -> Outstanding | None:
@@ -168,7 +168,7 @@ class Reader:
     def _end(
         self, request: AnyRequest, signal: ReadSignal, *, useless: bool, rest_until: float = 0.0
     ) -> Outstanding | None:
-        """End a read. If it brought nothing, keep its request."""
+        """End a read. If its answer is `useless`, what it asked for is asked for again."""
         outstanding = self.outstanding
         if outstanding is None or outstanding.request != request:
             return None
@@ -192,13 +192,13 @@ class Reader:
         self._named_from = now + RETRY_READ_S
 
     def clock_stepped(self, by_s: float) -> None:
-        """Keep what is left of each rest. When rows are due is what they say."""
+        """Keep the remaining time of each rest. Rows stay due at the instants that they hold."""
         self._rest_until += by_s
         self._named_from += by_s
         self.beyond = None if self.beyond is None else self.beyond + by_s
 
     def fed(self, *, progress: bool) -> None:
-        """Note whether an answer found room: if not, nothing is read until some has come free."""
+        """Note whether an answer found room: if not, nothing is read until room is free."""
         window = self._window
         if window.held and not progress:
             self._starved_at = window.held, window.bytes
@@ -237,7 +237,7 @@ class Reader:
         return self._begin(Outstanding(NamedRequest(ids)), 0, 0)
 
     def named_at(self, now: float) -> float | None:
-        """Return when deliveries are to be read by their ids although nothing happens before."""
+        """Return when deliveries are to be read by their ids if nothing happens before."""
         if not self.named or self.outstanding is not None:
             return None
         resting = self.state is ReadState.RESTING
@@ -263,7 +263,7 @@ class Reader:
         return None
 
     def wake_at(self, now: float) -> float | None:
-        """Return when a read is to be chosen although nothing happens before."""
+        """Return when a read is to be chosen if nothing happens before."""
         named, other = self.named_at(now), self._other_at(now)
         return other if named is None else named if other is None else min(named, other)
 
@@ -280,7 +280,7 @@ class Reader:
         return min((at for at in times if at is not None and at > now), default=None)
 
     def _becomes_idle(self, now: float) -> bool:
-        """Return whether a read can begin, by the time and by the room that has become free."""
+        """Become IDLE if a rest is over or room has become free. Returns whether a read can begin."""
         window, (held, size) = self._window, self._starved_at
         if self.state is ReadState.RESTING and now >= self._rest_until:
             self._meet(ReadSignal.RESTED)

@@ -1,4 +1,4 @@
-"""What moves through the engine: events, deliveries, attempts and settlements.
+"""The records that move through the engine: events, deliveries, attempts and settlements.
 
 Ids are UUIDv7 in their canonical 36-character text everywhere: it is what requests, headers, JSON and
 the database driver take, so that no id is ever converted on the hot path. Instants are seconds since
@@ -18,8 +18,8 @@ from engine.core.vocabulary import (
     Priority,
 )
 
-# Of deliveries, in their order. Each destination has some that are nearly always empty: an empty set
-# takes 150 bytes more.
+# Ids of deliveries, in order. Each destination has several such dicts that are nearly always empty: an
+# empty set takes 150 bytes more.
 Ids = dict[str, None]
 
 
@@ -42,7 +42,7 @@ class Event(Struct, gc=False):
     file: str | None = None
     body: bytes | None = None  # the outbound body, built once and shared by its deliveries
     hops: int = 0  # deliveries of this service that lie before it: `engine.model.hops`
-    trace: str | None = None  # that its deliveries continue: `engine.model.trace`
+    trace: str | None = None  # the trace that its deliveries continue: `engine.model.trace`
 
     @property
     def lane(self) -> str | None:
@@ -78,16 +78,16 @@ class Delivery(Struct, gc=False):
 
 
 class Outcome(Struct, gc=False):
-    """What one attempt came to, as the wire judged it. A receiver's 500 is a value, not an exception."""
+    """The outcome of one attempt, as the wire judged it. A receiver's 500 is a value, not an exception."""
 
     started_at: float  # seconds since the epoch
     duration_ms: int
     success: bool
-    status: int | None = None  # of the response, where its head arrived
+    status: int | None = None  # of the response, if its head arrived
     headers: tuple[tuple[bytes, bytes], ...] = ()
     body: bytes = b""  # at most 16 KiB, raw
     truncated: bool = False
-    category: ErrorCategory | None = None  # None exactly where success
+    category: ErrorCategory | None = None  # None exactly if `success`
     message: str | None = None
     retry_after_s: float | None = None  # what a 429 or 503 asked for, from the attempt's end
     skipped: bool = False  # nothing was sent, since the transform returned null: a success

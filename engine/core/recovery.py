@@ -1,7 +1,7 @@
 """The recovery of deliveries: a crashed machine's, and those that were requeued.
 
-A requeued delivery has a later seq. The store commits a death and a caller requeues the delivery; the
-machine that had judged it can learn of these two in either order. Nothing here decides.
+A requeued delivery has a later seq. The machine that judged it can learn of its committed end and of its
+requeue in either order. Nothing here decides.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,8 @@ def adopt(delivery: Delivery, backlog: Backlog) -> None:
 
 
 def take_out(delivery: Delivery, backlog: Backlog) -> Delivery:
-    """Take a delivery out of what waits, in memory or in the store; returns it as it is known here."""
+    """Take a delivery out of those that wait, in memory or in the store. Returns memory's object for it,
+    if there is one."""
     known = backlog.remove(delivery)
     if known is None:
         known = delivery
@@ -38,8 +39,8 @@ def forget_former(
     backlog: Backlog,
     now: float,
 ) -> None:
-    """End those of `uncommitted` that are back with a later seq: only the durably dead are requeued. A
-    read under way may still bring their former rows."""
+    """End the deliveries of `uncommitted` that are back with a later seq: they were requeued, so their
+    former end is durable. A read under way can still return their former rows."""
     read = backlog.reader.outstanding
     for delivery in deliveries:
         if delivery.dlq_status is not None:

@@ -1,4 +1,4 @@
-"""The words for a destination's health, from what its machine has counted. Reads, changes nothing."""
+"""The report of a destination's health, from what its machine has counted. It changes nothing."""
 
 import math
 
@@ -17,7 +17,7 @@ DEGRADED_BELOW = 0.95
 def state_of(
     config: Destination, circuit: CircuitState, success_rate: float | None, waiting: int
 ) -> HealthState:
-    """Return how a destination does. `waiting`: what waits or is under way."""
+    """Return a destination's health state. `waiting`: how many deliveries wait or are under way."""
     if config.status != DestinationStatus.ACTIVE:
         return HealthState.DISABLED
     if circuit is not CircuitState.CLOSED:
@@ -30,7 +30,7 @@ def state_of(
 
 
 def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -> Hold | None:
-    """Return what holds a destination longest. `waiting`: the rate only holds deliveries that wait."""
+    """Return the hold of a destination that ends last. `waiting`: how many wait; the rate holds only those."""
     if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
         return Hold(HoldReason.DISABLED)
     paused, circuit, bucket = throttle.paused_until, throttle.circuit, throttle.bucket
@@ -75,7 +75,7 @@ def health_of(
     uncommitted: int,
     now: float,
 ) -> Health:
-    """Return a destination's health. `in_flight` in it is what was sent and is not yet recorded."""
+    """Return a destination's health. Its `in_flight` counts attempts that were sent and are not yet recorded."""
     success_rate = counters.success_rate(now)
     p50, p95, p99 = counters.percentiles_ms(now, (0.5, 0.95, 0.99))
     under_way = in_flight + uncommitted
@@ -120,15 +120,15 @@ def effective_concurrency(config: Destination, throttle: Throttle) -> int:
 
 
 def drained_in_s(pending: int, rates: Rates) -> float | None:
-    """Return when what waits will have been worked off at these rates. None: nothing waits, or as much
-    arrives as goes."""
+    """Return in how many seconds the backlog will be empty at these rates. None: nothing waits, or as
+    much arrives as is delivered."""
     surplus_per_s = rates.delivered_per_s - rates.arrivals_per_s
     return pending / surplus_per_s if pending and surplus_per_s > 0 else None
 
 
-ROOM = 2.0  # square roots of the load on top of it
+ROOM = 2.0  # how many square roots of the load are added to the load
 LEAST_ATTEMPTS = (
-    20  # in the minutes that are counted; fewer say too little of what an attempt takes
+    20  # in the last five minutes; fewer say too little of an attempt's duration
 )
 
 

@@ -1,8 +1,8 @@
-"""When a delivery is tried again. Instants are seconds since the epoch; chance is an argument.
+"""The retry schedule of a delivery. Instants are seconds since the epoch; chance is an argument.
 
-A PATCH may change a schedule under a waiting delivery. A wait keeps the due time that it was given,
+A PATCH can change a schedule under a waiting delivery. A wait keeps the due time that it was given,
 but is never longer than the longest delay of the present schedule; a delivery that has had as many
-attempts as the present schedule allows is dead when it comes up, without another.
+attempts as the present schedule allows is dead-lettered when it comes up, without another attempt.
 """
 
 import math
@@ -21,7 +21,7 @@ def longest_delay_s(config: Destination) -> int:
 
 
 def longest_wait_s(config: Destination) -> float:
-    """Return what no wait for a retry can exceed; one that does was made by another clock or schedule."""
+    """Return the longest wait for a retry. Another clock or schedule made any longer one."""
     return longest_delay_s(config) * (1 + JITTER) + _SLACK_S
 
 
@@ -38,8 +38,8 @@ def exhausted(delivery: Delivery, config: Destination) -> bool:
 def retry_at(config: Destination, failures: int, now: float, chance: float) -> float | None:
     """Return when to try again after the schedule's `failures`-th failure (from 1), None for never.
 
-    `chance` (0 <= x < 1) spreads it by ±20 %. Whole milliseconds, rounded up, as rows hold them: a
-    delivery that was read back is no earlier than one that stayed.
+    `chance` (0 <= x < 1) spreads the delay by ±20 %. The instant is in whole milliseconds, rounded up, as
+    rows hold it: a delivery that was read back is due no earlier than one that stayed in memory.
     """
     schedule = config.retry_schedule_s
     if failures > len(schedule):

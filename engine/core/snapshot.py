@@ -1,8 +1,8 @@
-"""What a machine must not forget over a restart, as versioned MessagePack. Small: it is often
-written.
+"""The snapshot of a machine: the state that must survive a restart, as versioned MessagePack. It is
+small, because it is written often.
 
-Bytes that cannot be read (another release's, or damaged) count as none: what waits is in the store,
-and the worst that a fresh circuit does is ten attempts that fail.
+Bytes that cannot be read (another release's, or damaged) count as no snapshot. Waiting deliveries are in
+the store, and a fresh circuit costs at most ten failed attempts.
 """
 
 import msgspec
@@ -43,13 +43,13 @@ class Snapshot(Struct, kw_only=True, omit_defaults=True):
     gone_version: int | None = (
         None  # the configuration that is to be DISABLED, for a 410 or `overdue`
     )
-    overdue: bool = False  # it failed for longer than it may
+    overdue: bool = False  # the destination failed for longer than its `disable_after_s`
     blocked_since: float | None = None  # since then every failure was a BLOCKED_ADDRESS
     row: FailureRow | None = None
     tokens: float | None = None  # of the rate limit, when taken
     seen: int | None = None  # the version of the configuration at that instant
     counters: CounterState | None = None
-    limit: LimitState | None = None  # where the concurrency adapts
+    limit: LimitState | None = None  # if the concurrency adapts
 
 
 _encoder = msgspec.msgpack.Encoder()

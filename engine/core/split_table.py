@@ -15,7 +15,7 @@ T = TypeVar("T")
 # Parts of equal size would all grow at the same time: the last of these is 127 times as large as the
 # first, and has a 32nd of all ids.
 PARTS = 64
-WHOLE = 4_096  # ids of a table that has one part: most have a few, and a dict is the smallest
+WHOLE = 4_096  # the most ids in one part: most tables have a few ids, and one dict is smallest
 
 
 def part_of(identifier: str) -> int:
@@ -57,7 +57,7 @@ class SplitTable(Generic[T]):
         return part.pop(identifier)
 
     def found(self, identifiers: Iterable[str]) -> Iterator[tuple[str, T]]:
-        """Return those of some ids that are here, with their values. Read it before the table changes."""
+        """Return the given ids that are in the table, with values. Consume them before the table changes."""
         parts = self._parts
         if len(parts) == 1:  # most have one: a call for each id takes longer than all else
             part = parts[0]
@@ -82,7 +82,7 @@ class SplitTable(Generic[T]):
         return parts[0] if len(parts) == 1 else parts[part_of(identifier)]
 
     def _spread(self, identifier: str) -> dict[str, T]:
-        """Make many parts of one, and return that of an id. A table that shrinks stays spread."""
+        """Split the one part into many, and return an id's part. A table that shrinks stays spread."""
         whole = self._parts[0]
         self._parts = tuple({} for _ in range(PARTS))
         for each, value in whole.items():

@@ -1,5 +1,5 @@
-"""The throttle of a destination: its circuit, rate, concurrency, a Retry-After, and what is to disable
-it: a 410, or failing for too long.
+"""The throttle of a destination: its circuit, rate, concurrency, a Retry-After, and the reasons to
+disable it: a 410, or failing for too long.
 
 A probe of the circuit is the next delivery that is eligible: it keeps to its own schedule, to the
 rate and to Retry-After. Changing the URL, or enabling the destination again, makes the probe due at
@@ -19,7 +19,7 @@ from engine.core.schedule import retry_after_s
 from engine.core.snapshot import CircuitSnapshot, Snapshot
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering, Origin
 
-# If a name leads to a forbidden address for so long, this is on purpose, or never repaired.
+# A name that leads to a forbidden address for this long does so on purpose, or is never repaired.
 BLOCK_CONFIRMED_S = 3600.0
 _CLOSED = CircuitState.CLOSED  # looking a member up costs more than a call
 

@@ -22,7 +22,7 @@ class DeliverySignal(IntEnum):
     SEND = 0  # an attempt begins
     SUCCESS = 1  # 2xx, body ended or 16 KiB of it read
     FAILURE = 2  # of an attempt, with another one to come
-    EXHAUSTION = 3  # a failure with none to come, or a schedule that a PATCH shortened
+    EXHAUSTION = 3  # a failure with no attempt to come, or a schedule that a PATCH shortened
     GONE = 4  # a 410
     DRY_RUN = 5  # the destination is not to be sent to
     ARCHIVE = 6  # the destination was archived: nothing is begun any more
@@ -30,8 +30,8 @@ class DeliverySignal(IntEnum):
     POSTPONE = 8  # its wait was corrected: another clock or schedule had made it too long
     REQUEUE = 9  # out of the dead-letter queue, with a fresh schedule
     LATE_ARCHIVE = 10  # an attempt failed in an archived destination
-    CANCEL = 11  # somebody cancelled it: before an attempt, or after one that failed
-    HASTEN = 12  # somebody asked for its next attempt now
+    CANCEL = 11  # a person cancelled it: before an attempt, or after one that failed
+    HASTEN = 12  # a person asked for its next attempt now
 
 
 class End(NamedTuple):
@@ -161,7 +161,7 @@ def settled_unsent(
 ) -> Settlement:
     """Settle without an attempt: exhaustion, dry run, archive, quarantine, an order.
 
-    Where no error is named the row keeps the one of its last attempt.
+    If the settlement has no error, the row keeps the error of its last attempt.
     """
     end = next_state(state, signal)
     quarantined = signal is DeliverySignal.QUARANTINE
@@ -186,11 +186,11 @@ def settled_unsent(
 def corrected_wait(
     delivery: Delivery, config: Destination, now: float
 ) -> tuple[float, Settlement | None]:
-    """Cut a wait to the longest that the present schedule gives; return that instant.
+    """Cut a wait to the longest that the present schedule allows. Returns the latest allowed instant, and a
+    settlement that makes the cut durable, if there is one.
 
-    Another clock or another schedule made a longer one. The cut is made durable by the settlement that
-    is returned with it, so that the next restart does not begin it anew. A delivery whose schedule is
-    used up has nothing to wait for.
+    Another clock or another schedule made the longer wait. Without the settlement, the next restart would
+    begin it again. A delivery whose schedule is used up has nothing to wait for.
     """
     latest = math.ceil((now + longest_wait_s(config)) * 1000) / 1000
     due = delivery.next_attempt_at

@@ -14,7 +14,7 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass
 
 CLASSES = tuple(DeliveryClass)
-RESERVE = 16  # this part is reserved for each more urgent class, and for retries that are due
+RESERVE = 16  # one part in 16 is reserved for each more urgent class, and for retries that are due
 READ_CHUNK = 256  # deliveries in one read: some milliseconds of PostgreSQL
 SOON_S = 5.0  # a retry that is due within this may stay in memory, if there is room
 
@@ -31,7 +31,7 @@ def _caps(limit: int, *, ordered: bool) -> tuple[int, ...]:
 
 
 class LostTrackError(Exception):
-    """A delivery was told out of order: some may have been passed over unseen. Restart from the store."""
+    """A delivery was reported out of order: others may have been missed. Restart from the store."""
 
 
 def size_of(delivery: Delivery) -> int:
@@ -126,7 +126,7 @@ class Window:
         )
 
     def fits_aside(self, delivery: Delivery) -> bool:
-        """Return whether a delivery can be put by, in the room that a read's answer will need first."""
+        """Return whether a delivery can be set aside, in the room reserved for a read's answer."""
         queue = delivery.queue
         size = self.bytes + size_of(delivery)
         return self.held < self.caps[queue] and size <= self.byte_caps[queue]
@@ -139,7 +139,7 @@ class Window:
         return self.held < limits.deliveries and self.bytes + size_of(delivery) <= limits.bytes
 
     def room(self, queue: DeliveryClass | None) -> tuple[int, int]:
-        """Return the deliveries and bytes that may be read for a class, None for what is due again."""
+        """Return the deliveries and bytes that may be read for a class, None for due retries and lanes."""
         cap = self.limits.deliveries if queue is None else self.caps[queue]
         byte_cap = self.limits.bytes if queue is None else self.byte_caps[queue]
         if not self.held:
@@ -151,7 +151,7 @@ class Window:
         return self.limits.deliveries - self.held
 
     def keeps(self, due: float, now: float) -> bool:
-        """Return whether a retry that is due then stays in memory."""
+        """Return whether a retry that is due at `due` stays in memory."""
         return due <= now + SOON_S and self.held * 2 <= self.limits.deliveries
 
     # --- cursors
@@ -183,11 +183,11 @@ class Window:
         self.cursors[group] = self.lasts[group] = delivery.seq
 
     def answered(self, group: int, seq: int) -> None:
-        """Move a cursor on by what a read has looked at."""
+        """Move a cursor on to the highest seq that a read has looked at."""
         self.pass_to(group, seq)
         if seq > self.through[group]:
             self.through[group] = seq
 
     def caught_up(self) -> bool:
-        """Return whether every group is direct."""
+        """Return whether every cursor is direct."""
         return self.cursors == self.lasts
