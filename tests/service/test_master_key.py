@@ -192,7 +192,7 @@ async def test_everything_is_sealed_anew_while_deliveries_go_on(
         (old, "opens", 0, True),
     ]
     assert not any(key["mayGo"] for key in shown)
-    await there.refused("is good until", "drop", old)
+    await there.refused("are valid until", "drop", old)
     await there.refused("is the key in use", "drop", new)
 
 
@@ -314,7 +314,7 @@ async def test_keys_of_a_setting_are_rotated_by_hand(bridge: Bridge, tmp_path: P
         assert await there.sealed_with() == {key_id(new).hex(): 1}
         assert done == {"former": key_id(old).hex(), "present": key_id(new).hex()}
         await there.refused("nothing to rotate to", "rotate", **setting(new, old))
-        await there.refused("is good until", "drop", key_id(old).hex(), **setting(new, old))
+        await there.refused("are valid until", "drop", key_id(old).hex(), **setting(new, old))
         await bridge.pool.execute("UPDATE master_keys SET needed_until = now() - '1 s'::interval")
         code, out = await there.command("drop", key_id(old).hex(), **setting(new, old))
         assert code == 0
