@@ -1,6 +1,7 @@
 """Programs beside the service: modules of the bench in processes of their own, and JSON calls to them."""
 
 import json
+import secrets
 import socket
 import ssl
 import subprocess
@@ -8,20 +9,61 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 STOP_S = 40.0
+FIRST_PORT = 10_240  # above those of well-known services
+PORT_TRIES = 1_000  # a machine that is full of servers has a few hundred of 20,000
+KERNELS_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 ROOT = Path(__file__).parent.parent
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
+    """Return a port of 127.0.0.1 that nobody has; see `ports_in_a_row`."""
+    return ports_in_a_row(1)
+
+
+def ports_in_a_row(count: int) -> int:
+    """Return the first of `count` ports of 127.0.0.1 in a row that nobody has, and nobody else will get.
+
+    They are below the ports that the kernel gives to connections: a neighbour's connection could take
+    such a port before a program listens on it. For each port the process keeps the UDP socket of its
+    number until it ends, so that other processes choose other ports. Raises RuntimeError if
+    none is free.
+    """
+    last = _first_of_kernel() - count
+    for _ in range(PORT_TRIES):
+        first = FIRST_PORT + secrets.randbelow(last - FIRST_PORT)
+        with ExitStack() as stack, suppress(OSError):
+            claims = [stack.enter_context(_claim(port)) for port in range(first, first + count)]
+            for claim in claims:
+                claim.detach()
+            return first
+    raise RuntimeError(f"127.0.0.1 has no {count} free ports in a row below {last}")
+
+
+def _claim(port: int) -> socket.socket:
+    """Return the UDP socket of a port. Raises OSError if another process has it, or the port."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", port))
+    claim = socket.socket(type=socket.SOCK_DGRAM)
+    try:
+        claim.bind(("127.0.0.1", port))
+    except OSError:
+        claim.close()
+        raise
+    return claim
+
+
+def _first_of_kernel() -> int:
+    """Return the first port that the kernel gives to connections, as far as any are below it."""
+    try:
+        first = int(KERNELS_PORTS.read_text().split()[0])
+    except OSError:  # another system: macOS begins here
+        return 49_152
+    return first if first > FIRST_PORT + PORT_TRIES else 65_536
 
 
 def call(

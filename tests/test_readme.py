@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 import trio
 
 import angarium
+from bench.programs import free_port
 from engine.settings import PREFIX, Settings
 from tests.cli import programs
 from tests.cli.programs import COMMAND, ROOT, environment, running, server
@@ -29,18 +29,6 @@ def blocks(text: str, kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S)
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ports that are free now."""
-    probes = [socket.socket() for _ in range(count)]
-    try:
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
-    finally:
-        for probe in probes:
-            probe.close()
-
-
 def names(folder: Path) -> set[str]:
     """Return what is in a folder."""
     return {path.name for path in folder.iterdir()}
@@ -55,7 +43,7 @@ class Reader:
     """A reader of the pages in a checkout: the folder, its commands, and the ports."""
 
     def __init__(self, database_url: str, folder: Path) -> None:
-        self._door, self._hooks = free_ports(2)
+        self._door, self._hooks = free_port(), free_port()
         self.env = environment(database_url, folder, ANGARIUM_BIND=f"127.0.0.1:{self._door}")
         bin_folder = folder / ".venv/bin"
         bin_folder.mkdir(parents=True)

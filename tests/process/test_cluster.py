@@ -3,16 +3,14 @@
 A machine is a server with a name, a folder and addresses of its own.
 """
 
-import socket
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, suppress
 from copy import copy
 from pathlib import Path
 
 import pytest
 
-from bench.service import free_port
+from bench.programs import ports_in_a_row
 from tests.process import verdict
 from tests.process.house import tenants_of, until
 from tests.process.joined import Base, Joined, in_thread, open_base
@@ -20,16 +18,6 @@ from tests.process.posting import Poster, posting
 from tests.process.receiver import Receiver
 
 PARTS = 2
-
-
-def ports_in_a_row() -> int:
-    """Return the first of as many free ports as there are parts."""
-    while True:
-        first = free_port()
-        with suppress(OSError), ExitStack() as stack:
-            for port in range(first, first + PARTS):
-                stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
-            return first
 
 
 class Machine(Joined):
@@ -41,7 +29,7 @@ class Machine(Joined):
             base,
             ANGARIUM_NODE_NAME=name,
             ANGARIUM_PARTS=str(PARTS),
-            ANGARIUM_PEER_BIND=f"127.0.0.1:{ports_in_a_row()}",
+            ANGARIUM_PEER_BIND=f"127.0.0.1:{ports_in_a_row(PARTS)}",
         )
         self.name = name
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.processes import tree
-from bench.service import free_port
+from bench.programs import free_port, ports_in_a_row
 from engine.model.setting_values import number_of_workers
 from storage.embedded.server import running_url
 from tests.cli.programs import angarium, environment
@@ -33,16 +33,8 @@ def worker_pids(house: House) -> dict[str, int]:
 
 def two_ports() -> tuple[int, socket.socket]:
     """Return a free port, and a socket that has the port behind it."""
-    while True:
-        port = free_port()
-        taken = socket.socket()
-        try:
-            taken.bind(("127.0.0.1", port + 1))
-        except OSError:
-            taken.close()
-            continue
-        taken.listen()
-        return port, taken
+    port = ports_in_a_row(2)
+    return port, socket.create_server(("127.0.0.1", port + 1))
 
 
 def test_workers_share_the_workspaces_and_one_that_is_killed_is_replaced(

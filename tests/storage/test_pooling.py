@@ -1,7 +1,6 @@
 """A pooler in front of the database: by session it serves, by transaction it is refused at the start."""
 
 import shutil
-import socket
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import trio
 
+from bench.programs import free_port
 from storage.database import connection as connection_module
 from storage.database.bridge import Bridge, open_bridge
 from storage.database.errors import StoreAwayError, UnsuitableDatabaseError
@@ -49,9 +49,7 @@ async def pooled(url: str, mode: str, *, real: Path | None, most: int = 100) -> 
         async with open_pooler(path, by_transaction=mode == "transaction", most=most) as listen:
             yield through(listen)
         return
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        listen = free.getsockname()[1]
+    listen = free_port()
     file = real / "pgbouncer.ini"
     file.write_text(INI.format(host=folder, port=port, listen=listen, mode=mode, most=most))
     account = account_for(Path(folder))

@@ -11,6 +11,7 @@ import trio
 from standardwebhooks.webhooks import Webhook
 from trio.testing import wait_all_tasks_blocked
 
+from bench.programs import free_port
 from engine.core.destination import SigningKey
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory as Error
@@ -125,9 +126,7 @@ async def test_a_429_is_its_own_category(street: Street) -> None:
 
 
 async def test_an_outcome_is_never_reported_while_it_is_being_sent(street: Street) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+    url = f"http://127.0.0.1:{free_port()}/"
     outcomes: list[Outcome] = []
     for destination in (
         a_destination(url),
@@ -143,9 +142,7 @@ async def test_an_outcome_is_never_reported_while_it_is_being_sent(street: Stree
 
 
 async def test_a_refused_connection_is_said_so(street: Street) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+    url = f"http://127.0.0.1:{free_port()}/"
     outcome = await street.attempt(a_destination(url))
     assert outcome.category is Error.CONNECTION
     assert outcome.message == "the connection was refused"
