@@ -1,8 +1,29 @@
-"""The portal within another site's page: who may frame it, its first view, the renewal of its token."""
+"""Another site's page: the portal in its frame, with its first view and its token, and the client."""
+
+from pathlib import Path
+
+from playwright.sync_api import Route
 
 from tests.browser.first_view import BYTES, REQUESTS, SCRIPTS, WATCH, first_view
 from tests.browser.window import Window
 from tests.browser.yard import Yard, host_page
+from tests.clients.drivers import built
+
+# What a site's own page does with a customer's session: it reads, changes, and is refused.
+BY_CLIENT = """
+async ([module, url, token, delivery]) => {
+    const { Angarium } = await import(module);
+    const angarium = new Angarium({ url, key: () => token });
+    const { items } = await angarium.destinations.list();
+    const orders = items.find(each => each.name === "Orders");
+    const kept = orders.description;
+    const changed = await angarium.destinations.update(orders.id, { description: "By the client" });
+    await angarium.destinations.update(orders.id, { description: kept });
+    const own = (await angarium.deliveries.get(delivery)).destinationId === orders.id;
+    const refused = await angarium.apiKeys.list().catch(error => error.status);
+    return [items.map(each => each.name).sort(), changed.description, own, refused];
+}
+"""
 
 
 def test_the_first_view_in_a_frame_keeps_the_budgets(browser: Window, yard: Yard) -> None:
@@ -96,3 +117,24 @@ def test_a_site_that_is_not_listed_can_not_frame_the_portal(browser: Window, yar
         ):
             page.goto(origin.replace("127.0.0.1", "localhost"))
         assert [each.url for each in page.frames[1:]] == [refused]
+
+
+def test_the_typescript_client_acts_for_a_customer_in_another_sites_page(
+    browser: Window, yard: Yard, tmp_path: Path
+) -> None:
+    folder = built(tmp_path / "angarium").parent
+    with host_page(yard) as origin, browser.another(yard.url) as window:
+        yard.allow(allowedOrigins=[origin])
+        page = window.page
+
+        def serve(route: Route) -> None:
+            script = folder / route.request.url.rpartition("/")[2]
+            route.fulfill(path=script, content_type="text/javascript")
+
+        page.route(f"{origin}/client/*", serve)
+        page.goto(origin)
+        asked = [f"{origin}/client/index.js", yard.url, yard.token(), yard.ids["delivered"]]
+        names, description, own, refused = page.evaluate(BY_CLIENT, asked)
+        assert {"Orders", "Broken"} <= set(names)
+        assert "Of Bob" not in names
+        assert (description, own, refused) == ("By the client", True, 403)
