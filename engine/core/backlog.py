@@ -277,7 +277,7 @@ class Backlog:
             self.reader.leaves(due)
 
     def remove(self, delivery: Delivery) -> Delivery | None:
-        """Take a waiting delivery out of memory by its id. If it heads its lane, the lane stays blocked."""
+        """Take a waiting delivery out of memory by its id. A head leaves its lane blocked."""
         if self.lanes is not None:
             found = self.lanes.remove(delivery.id, delivery.lane)
         else:

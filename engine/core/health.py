@@ -61,12 +61,12 @@ class Health(Struct, frozen=True, kw_only=True):
     concurrency: int  # the limit of attempts in flight
     suggested_concurrency: int | None  # that would keep up; None while too little is known
     oldest_pending_s: float | None  # age of the oldest delivery that waits in memory
-    stored: int = (
-        0  # of `pending`, those only in the store, whose ages the machine does not know
-    )
+    stored: int = 0  # of `pending`, those only in the store, whose ages the machine does not know
     arrivals_per_s: float = 0.0  # over the last minute
     delivered_per_s: float = 0.0
-    drained_in_s: float | None = None  # at these rates; None: nothing waits, or the backlog does not shrink
-    effective_concurrency: int = 0  # how many may be in flight now, by ordering, circuit and status too
+    drained_in_s: float | None = (
+        None  # at these rates; None: nothing waits, or `pending` does not fall
+    )
+    effective_concurrency: int = 0  # the same, with ordering, circuit and status
     failing_since: float | None = None  # since when it counts as failing: see `engine.core.failing`
     hold: Hold | None = None  # why its deliveries are not sent

@@ -1,6 +1,6 @@
 """Ordered lanes, KEY or STRICT: first-in first-out, so only the head of a lane can be sent.
 
-A head that succeeds releases the next delivery when it is judged, any other head when its end is committed.
+A head that succeeds releases the next delivery when it is judged, any other when its end is committed.
 A head with a long wait leaves memory with its whole lane: the lane is *parked*, and read back when the
 head is due. Deliveries for which a lane has no room are *skipped*: the lane remembers their first seq,
 and is read back when it is empty. So a lane's deliveries in memory are always older than those in the
@@ -44,7 +44,7 @@ class Lane:
             None  # from this seq on, all of the lane is in the store alone
         )
         self.due = 0.0  # when a parked lane is to be read back
-        self.late_first: int | None = None  # the first seq that was skipped since a read of the lane began
+        self.late_first: int | None = None  # the first seq skipped since the lane's read began
         self.late_last = 0  # the last of these seqs: the read's answer can lack them
 
 
@@ -164,7 +164,7 @@ class Lanes:
         return found
 
     def hold(self, delivery: Delivery) -> None:
-        """Keep the rest of a delivery's lane from becoming eligible until the delivery's end is durable."""
+        """Let no other delivery of the lane become eligible until the end of this one is durable."""
         key = STRICT_KEY if self._strict else delivery.lane
         if key is not None:
             self._ending[delivery.id] = key
@@ -241,7 +241,7 @@ class Lanes:
     def reload(
         self, lane: Lane, deliveries: list[Delivery], through: int, *, end: bool, now: float
     ) -> int:
-        """Take the answer of a lane's read (no delivery beyond the cursor). Returns how many entered memory.
+        """Take the answer of a lane's read (none beyond the cursor). Returns how many entered memory.
 
         `through`: how far the read looked. `end`: the read saw all that was there when it ran.
         """
@@ -324,7 +324,7 @@ class Lanes:
     # --- inside
 
     def _key_in_store(self, delivery: Delivery) -> str:
-        """Return the key of the lane that a delivery in the store waits in; one by its id if it has no lane."""
+        """Return the key of the lane that a stored delivery waits in: one by its id if it has no lane."""
         return STRICT_KEY if self._strict else delivery.lane or SINGLE_PREFIX + delivery.id
 
     def _headed_by(self, lane: Lane | None, delivery: Delivery) -> bool:

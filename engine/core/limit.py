@@ -26,7 +26,7 @@ STEADY = 0.05
 LEAST_ATTEMPTS = 16
 # Durations are whole milliseconds and include the engine's own turns: smaller differences are ignored.
 GRAIN_MS = 5.0
-MORE = 0.25  # how much more than the limit is tried (natural logarithm): that much can queue at the receiver
+MORE = 0.25  # how much more than the limit is tried (natural logarithm): so much can queue at the receiver
 # Gain: the part of the possible throughput of more attempts that was reached. It is 1 if places are free,
 # and 0 if the additional attempts only wait. Below this gain the limit is too high. The value is under
 # one half, since a limit that is too low costs throughput, and one that is too high by as much costs
@@ -51,7 +51,7 @@ BOUND_PART = 0.8  # of the highest limit; above this part, the limit counts as a
 # If a window's share of failures exceeds that of the window before by more than this, beyond chance, the
 # limit is the cause.
 FAILURES_SEEN = 0.05
-HALF = 0.5  # without a window before: a larger share of failures means that the limit is far too high
+HALF = 0.5  # a larger share of failures, without a window before: far too high a limit
 KEPT_WITHIN = 1.25  # a snapshot is written when the limit is off the kept one by this factor
 # Failures of an overloaded receiver. Other failures say nothing about its load.
 OVERLOAD = frozenset(

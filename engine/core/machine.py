@@ -74,7 +74,7 @@ class DestinationMachine:
         self._picker = Picker(self._backlog, self._throttle, self.in_flight, self._end_unsent)
         self._orders = Orders(self._backlog, *ways, self._correcting, self._end_unsent)
         self._settle: list[Settlement] = []
-        self._sent_with: dict[str, int] = {}  # in flight, begun with an older version of the configuration
+        self._sent_with: dict[str, int] = {}  # in flight, by an older version of the configuration
         self._disable_asked = False
 
     def restore(
@@ -102,8 +102,8 @@ class DestinationMachine:
         self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        """Note `count` committed deliveries that did not `arrive`; `seq` is the highest. Call it before any
-        later delivery of the class arrives."""
+        """Note `count` committed deliveries that did not `arrive`; `seq` is the highest. Call it before
+        any later delivery of the class arrives."""
         self._counters.arrived(count, self._now)
         self._backlog.spilled(queue, seq, count)
 
@@ -368,7 +368,7 @@ class DestinationMachine:
         return encode(self._throttle.snapshot(self._now, self.config.version, self._counters))
 
     def dissolve(self) -> None:
-        """Break the reference cycles of the parts, so that they need not wait for the garbage collector."""
+        """Break the parts' reference cycles, so that they need not wait for the garbage collector."""
         del self._backlog.reader, self._backlog, self._discarder, self._orders, self._picker
         del self.fast_path
 
@@ -378,7 +378,7 @@ class DestinationMachine:
         return self.config.status == DestinationStatus.ARCHIVED
 
     def _judge_wait(self, delivery: Delivery, now: float) -> float:
-        """Cut a wait that is longer than the present schedule allows. Returns the latest allowed instant."""
+        """Cut a wait longer than the present schedule allows. Returns the latest allowed instant."""
         latest, correction = corrected_wait(delivery, self.config, now)
         if correction is not None and delivery.id not in self._correcting:
             self._correcting[delivery.id] = None

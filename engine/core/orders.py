@@ -80,7 +80,7 @@ class Orders:
             elif row is None or read.is_stale(row):
                 self.open.pop(identifier, None)
             elif row.seq > window.lasts[window.group_of[row.queue]]:
-                backlog.reader.name_again(identifier, now)  # committed, but not reported to this machine yet
+                backlog.reader.name_again(identifier, now)  # committed, and not told to us yet
             else:
                 self._carry_out(row, now, stored=True)
 

@@ -185,7 +185,7 @@ class PatternIndex(Generic[T]):
             yield [entry for _, entry in entries.found(portion)]
 
     def _portions(self, event_type: str, steps: Steps) -> Iterator[tuple[SplitTable[T], list[str]]]:
-        """Yield a slice's ids, with the table that they are from. Entries can be removed during a pause."""
+        """Yield a slice's ids, with the table that they are from. A pause can remove entries."""
         for entries in self._found(event_type, steps):
             identifiers = entries.ids()
             while portion := list(islice(identifiers, SLICE_STEPS)):

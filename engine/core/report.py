@@ -30,7 +30,7 @@ def state_of(
 
 
 def hold_of(config: Destination, throttle: Throttle, waiting: int, now: float) -> Hold | None:
-    """Return the hold of a destination that ends last. `waiting`: how many wait; the rate holds only those."""
+    """Return the hold that ends last. `waiting`: how many wait; the rate holds only those."""
     if config.status != DestinationStatus.ACTIVE or throttle.gone_version is not None:
         return Hold(HoldReason.DISABLED)
     paused, circuit, bucket = throttle.paused_until, throttle.circuit, throttle.bucket
@@ -75,7 +75,7 @@ def health_of(
     uncommitted: int,
     now: float,
 ) -> Health:
-    """Return a destination's health. Its `in_flight` counts attempts that were sent and are not yet recorded."""
+    """Return a destination's health. Its `in_flight` is what was sent and is not yet recorded."""
     success_rate = counters.success_rate(now)
     p50, p95, p99 = counters.percentiles_ms(now, (0.5, 0.95, 0.99))
     under_way = in_flight + uncommitted
@@ -127,9 +127,7 @@ def drained_in_s(pending: int, rates: Rates) -> float | None:
 
 
 ROOM = 2.0  # how many square roots of the load are added to the load
-LEAST_ATTEMPTS = (
-    20  # in the last five minutes; fewer say too little of an attempt's duration
-)
+LEAST_ATTEMPTS = 20  # in the last five minutes; fewer say too little of an attempt's duration
 
 
 def suggested_concurrency(

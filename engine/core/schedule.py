@@ -38,7 +38,7 @@ def exhausted(delivery: Delivery, config: Destination) -> bool:
 def retry_at(config: Destination, failures: int, now: float, chance: float) -> float | None:
     """Return when to try again after the schedule's `failures`-th failure (from 1), None for never.
 
-    `chance` (0 <= x < 1) spreads the delay by ±20 %. The instant is in whole milliseconds, rounded up, as
+    `chance` (0 <= x < 1) spreads the delay by ±20 %. The result is in whole milliseconds, rounded up, as
     rows hold it: a delivery that was read back is due no earlier than one that stayed in memory.
     """
     schedule = config.retry_schedule_s

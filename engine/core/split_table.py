@@ -57,7 +57,7 @@ class SplitTable(Generic[T]):
         return part.pop(identifier)
 
     def found(self, identifiers: Iterable[str]) -> Iterator[tuple[str, T]]:
-        """Return the given ids that are in the table, with values. Consume them before the table changes."""
+        """Return the given ids that are here, with values. Consume them before the table changes."""
         parts = self._parts
         if len(parts) == 1:  # most have one: a call for each id takes longer than all else
             part = parts[0]

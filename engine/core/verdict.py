@@ -186,8 +186,8 @@ def settled_unsent(
 def corrected_wait(
     delivery: Delivery, config: Destination, now: float
 ) -> tuple[float, Settlement | None]:
-    """Cut a wait to the longest that the present schedule allows. Returns the latest allowed instant, and a
-    settlement that makes the cut durable, if there is one.
+    """Cut a wait to the longest that the present schedule allows. Returns the latest allowed instant, and
+    a settlement that makes the cut durable, if there is one.
 
     Another clock or another schedule made the longer wait. Without the settlement, the next restart would
     begin it again. A delivery whose schedule is used up has nothing to wait for.

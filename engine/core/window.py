@@ -139,7 +139,7 @@ class Window:
         return self.held < limits.deliveries and self.bytes + size_of(delivery) <= limits.bytes
 
     def room(self, queue: DeliveryClass | None) -> tuple[int, int]:
-        """Return the deliveries and bytes that may be read for a class, None for due retries and lanes."""
+        """Return the deliveries and bytes that may be read for a class (None: due retries and lanes)."""
         cap = self.limits.deliveries if queue is None else self.caps[queue]
         byte_cap = self.limits.bytes if queue is None else self.byte_caps[queue]
         if not self.held:

@@ -1,4 +1,4 @@
-"""Hops: the number of deliveries that an event lies behind, in a header that this service signs.
+"""Hops: the number of deliveries that led to an event, in a header that this service signs.
 
 Each delivery states its hops in `angarium-hops`, itself included. A destination that is this service,
 or an intermediary that copies headers, brings the header back to the ingestion. The value is the number

@@ -28,7 +28,7 @@ _MEMBER = re.compile(
 
 
 def read_trace(fields: Mapping[bytes, bytes]) -> str | None:
-    """Return the trace that a head states. None: it states none, or the standard has it ignored."""
+    """Return the trace that a head states. None: it states none, or the standard says to ignore it."""
     value = fields.get(TRACEPARENT)
     if value is None:
         return None
@@ -62,7 +62,7 @@ def join_repeated(
 
 
 def is_sampled(trace: str) -> bool:
-    """Return True if whoever began the trace records it."""
+    """Return True if the trace is sampled: its sender records it."""
     return bool(int(trace[53:PARENT_LENGTH], 16) & _SAMPLED)
 
 

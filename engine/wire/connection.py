@@ -1,4 +1,4 @@
-"""One connection to a receiver: it sends a request, receives the answer, falls idle, and closes at last.
+"""A connection to a receiver: it sends a request, receives the answer, becomes idle, and at last closes.
 
 It stays registered for reading all its life: a byte or an end that comes while it is idle closes it.
 Nothing here decides where to connect, or what a status means.

@@ -96,7 +96,7 @@ class OutboundExchange:
             if outcome.category is None or outcome.category is ErrorCategory.PROTOCOL:
                 outcome.success = False
                 outcome.category, outcome.message = error.category, error.message
-            return outcome  # else a no is a no, however its body ended
+            return outcome  # a status that refuses decides, however the body ended
         return Outcome(
             started_at=self.started_at,
             duration_ms=int((now - self.began) * 1000 + 0.5),

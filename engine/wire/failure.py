@@ -1,7 +1,7 @@
 """The failures of attempts: a category that customers filter by, and a plain sentence.
 
-The status line of an answer decides. If it says no, a body that broke off changes nothing. If it says
-yes, the whole answer must have arrived.
+The status line of an answer decides. If it refuses, a body that broke off changes nothing. If it
+accepts, the whole answer must have arrived.
 """
 
 import errno

@@ -1,6 +1,6 @@
 """The opening of a connection: name, guard, turn, descriptor, race.
 
-An opening reports later, never at once: whoever begins an exchange is not called back while at it.
+An opening reports later, never at once: the caller that begins an exchange is not called back meanwhile.
 Until its turn comes, a connection that falls idle at the origin is taken instead.
 """
 

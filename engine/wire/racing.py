@@ -107,7 +107,7 @@ class Race:
             return
         self._wiring.descriptors.give(self._workspace)
         if not self._candidates:
-            # never at once: whoever began the race is still at work
+            # never at once: the caller that began the race has not returned
             self._timer = self._wiring.timers.call_later(0, self._fail)
 
     def arrived(self, candidate: ConnectingSocket, *, hung_up: bool = False) -> None:
