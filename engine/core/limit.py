@@ -26,7 +26,7 @@ STEADY = 0.05
 LEAST_ATTEMPTS = 16
 # Durations are whole milliseconds and include the engine's own turns: smaller differences are ignored.
 GRAIN_MS = 5.0
-MORE = 0.25  # how much more than the limit is tried (natural logarithm): so much can queue at the receiver
+MORE = 0.25  # how much more than the limit is tried (natural logarithm): so much can queue there
 # Gain: the part of the possible throughput of more attempts that was reached. It is 1 if places are free,
 # and 0 if the additional attempts only wait. Below this gain the limit is too high. The value is under
 # one half, since a limit that is too low costs throughput, and one that is too high by as much costs
