@@ -67,6 +67,6 @@ class Health(Struct, frozen=True, kw_only=True):
     drained_in_s: float | None = (
         None  # at these rates; None: nothing waits, or `pending` does not fall
     )
-    effective_concurrency: int = 0  # the same, with ordering, circuit and status
+    effective_concurrency: int = 0  # `concurrency`, cut by ordering, circuit and status
     failing_since: float | None = None  # since when it counts as failing: see `engine.core.failing`
     hold: Hold | None = None  # why its deliveries are not sent

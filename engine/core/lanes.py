@@ -62,7 +62,7 @@ class Lanes:
         # delivery of the lane is eligible. The heads of the lanes in `_kept` wait only for that.
         self._ending: dict[str, str] = {}
         self._kept: Ids = {}
-        self.wanted: dict[str, None] = {}  # skipped lanes to be read back, the first one first
+        self.wanted: dict[str, None] = {}  # skipped lanes to be read back, in the order of asking
 
     # --- entering
 
