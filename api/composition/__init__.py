@@ -41,6 +41,9 @@ FLUSH_S = 3.0  # part of the grace time, kept for making past decisions durable
 # For attempts in flight when a part is handed over. Meanwhile the part's other deliveries wait; a slower
 # attempt is sent again by the successor.
 HAND_OVER_S = 5.0
+# From the first answers that end their connections to the end of the door: a client that sends one
+# request after another learns from an answer that the connection ends, and loses no request.
+PARTING_S = 0.2
 LAST_REQUESTS_S = 2.0  # for requests under way; other requests wait as long for the successor
 OWN_EVENTS_S = 0.5  # the least part of the grace time for the service's own events
 DATABASE_STOP_S = 1.0  # the least time that the embedded database has to end in order
@@ -186,7 +189,15 @@ class Server(ControlParts):
         """End in order for another server that takes over. It accepts events until no attempt is in
         flight, so that requests wait for the successor alone."""
         grace_s = self.settings.shutdown_grace
-        await self.directory.drain(trio.current_time() + min(HAND_OVER_S, grace_s))
+        self.door.part()
+        await trio.sleep(min(PARTING_S, grace_s))
+        if not await self.directory.drain(trio.current_time() + min(HAND_OVER_S, grace_s)):
+            log.warning(
+                "attempts.cut_off",
+                part=self.part.number,
+                waited_s=HAND_OVER_S,
+                meaning="the part's next server sends them again",
+            )
         if not self.stopping:
             if self.door.handing is not None:
                 self.door.handing.stop_receiving()
@@ -201,6 +212,8 @@ class Server(ControlParts):
         for scope in self._acceptors:
             scope.cancel()
         self.live.stop()
+        if self.standby is not None:
+            self.standby.part()
         self._preparing.cancel()
         end = trio.current_time() + grace_s
         deadline = max(trio.current_time(), end - FLUSH_S)

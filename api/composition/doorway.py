@@ -9,8 +9,9 @@ from api.composition.control import ControlParts
 from api.composition.control_plane import services_of
 from api.composition.foundation import report
 from api.door.elsewhere import Elsewhere
-from api.door.front import FrontDoor, limits_for
+from api.door.front import FrontDoor
 from api.door.handing import Handing
+from api.door.limits import limits_for
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.table import docs_html

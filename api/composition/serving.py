@@ -83,8 +83,8 @@ def _serve_workers(settings: Settings, box: SecretBox) -> int:
 
 
 def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
-    """Bring the database up to date, and `tell` in how many parts machines share it."""
-
+    """Bring the database up to date, and `tell` in how many parts machines share it. Raises PartsError
+    and NameTakenError."""
     first = first_parts(settings.workers, MOST_WORKERS)
 
     async def ask(url: str) -> int:
@@ -210,6 +210,8 @@ async def _run(
         in_order = False
         async with trio.open_nursery() as nursery:
             nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
+            if server.standby is not None:
+                nursery.start_soon(server.standby.carry)
             if renews:
                 nursery.start_soon(_renew_at_hang_up, server.door.certificate)
             try:

@@ -14,7 +14,7 @@ from api.cli.failures import ListenError
 from api.door.listener import listening_sockets
 from engine.model.setting_values import host_and_port
 from engine.nodes.liveness import BEAT_S, Active, NodeState, is_successor
-from engine.nodes.placement import belongs_on
+from engine.nodes.placement import MoveWatch, belongs_on
 from engine.peers.acceptor import accept_links
 from engine.peers.handshake import NO_TLS, PURPOSE
 from engine.peers.relay import Relay
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from api.composition import Server
 
 LEAVE_S = 1.0  # for the last statement of a server that ends
+PART_S = (
+    2.0  # for requests on relayed connections of a server that ends, as for requests at the door
+)
 SOON_S = 0.1  # between two looks at a part that is about to come here
-# Looks in a row at which a part belongs on another machine, before it is handed over: a machine that is
-# just starting or stopping must not move it to and fro.
-STEADY_LOOKS = 4
 
 log = structlog.get_logger("angarium")
 
@@ -143,20 +143,28 @@ class Standby:
 
     async def watch_placement(self) -> None:
         """Hand the part over once it belongs on another machine. Never returns."""
-        server, looks = self._server, 0
+        server = self._server
+        watch = MoveWatch(server.membership.machine)
         while True:
             await trio.sleep(BEAT_S)
             if server.door.elsewhere is not None:
                 server.door.elsewhere.refresh()
             machine = belongs_on(server.membership.liveness, server.part.number, server.part.of)
-            looks = looks + 1 if machine not in (None, server.membership.machine) else 0
-            if looks >= STEADY_LOOKS and not server.stopping:
+            if watch.leaves(machine) and not server.stopping:
                 log.info("part.handed_over", part=server.part.number, machine=machine)
                 self.handed_over = True
                 await server.hand_over()
 
+    async def carry(self) -> None:
+        """Carry the relayed connections, also those that came before this server took its part over."""
+        await self._relay.carry()
+
+    def part(self) -> None:
+        """Begin to close the relayed connections, each once its request is answered."""
+        self._relay.part()
+
     async def leave(self) -> None:
-        """Release the part for another server at once."""
+        """Release the part for another server at once, and close the relayed connections."""
         try:
             with trio.move_on_after(LEAVE_S):
                 await self._server.membership.leave()
@@ -164,3 +172,5 @@ class Standby:
             log.warning(
                 "node.left_late", error=str(error), meaning="others notice within some seconds"
             )
+        with trio.move_on_after(PART_S):
+            await self._relay.wait_parted()

@@ -46,6 +46,7 @@ class Door(Owner, Protocol):
     elsewhere: Elsewhere | None
     handing: Handing | None
     closing: bool
+    parting: bool  # each connection ends with its next answer
 
     def pass_on(self, exchange: Exchange, client: Address) -> None:
         """Have the application answer."""
@@ -126,7 +127,7 @@ class Answering(Channel):
     def may_keep(self) -> bool:
         """Whether the connection can go on after an answer given now. It cannot if too much of the
         request is still to come, or if it is unknown whether the rest will come."""
-        if not self._keep or self._door.closing:
+        if not self._keep or self._door.parting:
             return False
         body = self._body
         if body is None or body.complete:
@@ -203,7 +204,7 @@ class Answering(Channel):
         self._state = FLUSHING
         self._reading = False
         door, head = self._door, self._head
-        keep = self._keep = self._keep and not door.closing
+        keep = self._keep = self._keep and not door.parting
         line = connection_line(keep, 1 if head is None else head.minor)
         if head is not None and head.origin is not None:
             line += lines_of(self._ingestion.cors.headers(head.method, head.index, status, ()))

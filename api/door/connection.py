@@ -28,6 +28,7 @@ from api.door.framing import (
     length_of_like,
     parse_head,
 )
+from api.door.link_form import GOODBYE
 from api.door.passing import Passing, decoder
 from api.door.transport import PlainTransport, Transport
 from api.envelope import body_late, envelope, no_room, request_id_of, too_large
@@ -79,8 +80,30 @@ class ClientConnection(Passing):
         return self._due if self._state is HEAD and not self._buffer else None
 
     def wind_up(self) -> None:
-        """Stop: close now if no request is under way, otherwise after the answer."""
-        if self.idle_until is not None:
+        """Stop: close now if no request is under way, otherwise after the answer. What the client has
+        sent by now is still served."""
+        if self.idle_until is None:
+            return
+        try:
+            self._serve_last()
+        except OSError:
+            self.close()
+
+    def _serve_last(self) -> None:
+        """Serve a request that the client has sent to an idle connection, or close the connection."""
+        data = self._transport.read()
+        if data:
+            self._arrived(data)
+        elif self.linked:
+            self._part()
+        else:
+            self.close()
+
+    def _part(self) -> None:
+        """Close an idle link. A request that is on its way is not begun: the other worker learns that."""
+        if self._write(GOODBYE):
+            self.linger()
+        else:
             self.close()
 
     # --- events of the channel
@@ -128,6 +151,8 @@ class ClientConnection(Passing):
             self._refuse(body_late(), self._admitted.allowance, keep=False)
         elif state is PASSED:
             self._refuse_passed(body_late())
+        elif state is HEAD and self.linked:
+            self._part()
         else:
             self.close()
 

@@ -4,24 +4,24 @@ It owns every inbound connection of the process. It does not know what a connect
 """
 
 import math
-import resource
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import trio
 
 from api.door.asgi import App, Lifespan, scope_of
 from api.door.channel import Address, Channel
 from api.door.connection import ClientConnection
-from api.door.elsewhere import UNKNOWN, Elsewhere, Receive, Send
+from api.door.conversation import Receive, Send
+from api.door.elsewhere import UNKNOWN, Elsewhere
 from api.door.exchange import Exchange, Message
 from api.door.forwarded import Proxies
 from api.door.handing import Handed, Handing
 from api.door.handshakes import Handshake, HandshakeStatistics, HandshakeTurns
 from api.door.http2 import Http2Connection
 from api.door.http2_frames import Turns
-from api.door.limits import LIMITS, Limits
+from api.door.limits import Limits, limits_for
 from api.door.listener import Listener, listening_sockets
 from api.door.places import Place, Places, PlacesStatistics, UntakenAnswers, account_of
 from api.door.tls import Certificate
@@ -61,8 +61,7 @@ class DoorStatistics:
 
 
 class FrontDoor:
-    """The front door; see the module. Run `run` as a supervised task; the reactor and the timers run
-    beside it."""
+    """The front door; see the module. Run `run` as a supervised task, beside reactor and timers."""
 
     def __init__(
         self,
@@ -90,7 +89,7 @@ class FrontDoor:
         self.timers = timers
         self.ingestion = ingestion
         self.limits = limits or limits_for(settings.descriptor_share_inbound)
-        self.closing = False
+        self.closing = self.parting = False
         self.address: Address = ("", 0)
         self.places = Places(settings.control_requests)
         self.untaken = UntakenAnswers(settings.answer_bytes)
@@ -201,14 +200,22 @@ class FrontDoor:
         connection.linked = True
         self._channels.add(connection)
 
+    def part(self) -> None:
+        """Let each answer over HTTP/1.1 end its connection from now on: the door will soon close."""
+        self.parting = True
+
     def stop_accepting(self) -> None:
         """Close the listeners, and every connection as soon as it has no request under way."""
-        self.closing = True
+        self.closing = self.parting = True
         for listener in self._listeners:
             listener.close()
         for channel in list(self._channels):
             if isinstance(channel, ClientConnection | Handshake | Http2Connection):
-                channel.wind_up()
+                try:
+                    channel.wind_up()
+                except Exception as error:  # one connection's fault must not keep the others open
+                    channel.close()
+                    self._on_error(error)
         self.settle()
 
     async def drain(self, deadline: float) -> None:
@@ -305,7 +312,10 @@ class FrontDoor:
         if not idle:
             self._look_again_at = now + self.limits.rest_s
         for *_, connection in idle[: math.ceil(len(idle) / 8)]:
-            connection.close()
+            if isinstance(connection, ClientConnection):
+                connection.wind_up()
+            else:
+                connection.close()
             self._evicted += 1
 
     def forget(self, channel: Channel) -> None:
@@ -385,12 +395,5 @@ class FrontDoor:
         connection = Http2Connection(self, transport, address, self._on_error, self._http2_turns)
         self._channels.add(connection)
         connection.begin(data)
-
-
-def limits_for(share: float) -> Limits:
-    """Return the limits for the number of connections that the inbound share of descriptors allows."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY:
-        return LIMITS
-    connections = max(int(soft * share) - LIMITS.overflow, 1)
-    return replace(LIMITS, connections=connections)
+        if self.closing:
+            connection.wind_up()

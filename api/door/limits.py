@@ -1,6 +1,7 @@
 """The deadlines and bounds of the front door, each with its reason."""
 
-from dataclasses import dataclass
+import resource
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +51,12 @@ SLICE_BYTES = 64 * 1024
 # The same of a page that the door has in memory once for all: what a client leaves lying is a copy.
 PAGE_SLICE_BYTES = 16 * 1024
 NO_WORKSPACE = ""  # the account of passed requests' bodies: the door does not know their workspace
+
+
+def limits_for(share: float) -> Limits:
+    """Return the limits for the number of connections that the inbound share of descriptors allows."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return LIMITS
+    connections = max(int(soft * share) - LIMITS.overflow, 1)
+    return replace(LIMITS, connections=connections)

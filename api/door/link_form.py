@@ -4,6 +4,13 @@ own connection left out."""
 from api.door.exchange import HOP_BY_HOP
 from api.door.framing import Head
 
+# The status with which a worker says that it closes an idle link, and reads no request on it any more. No
+# other answer has this status.
+GONE = 421
+GOODBYE = (
+    b"HTTP/1.1 %d Misdirected Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n" % GONE
+)
+
 
 def head_on_link(head: Head, request_id: str) -> bytes:
     """Return a request's head in the form for a link. The client has already been told to send its

@@ -12,6 +12,10 @@ from msgspec import Struct
 
 from engine.nodes.liveness import Liveness, NodeRow
 
+# Looks in a row at which a part belongs on another machine, before it is handed over: a machine that is
+# just starting or stopping must not move it to and fro.
+STEADY_LOOKS = 4
+
 
 class PartPlaces(Struct, frozen=True):
     """The parts, as the rows of nodes show them. `holders`: the machine that works for each part, if
@@ -85,3 +89,16 @@ def belongs_on(liveness: Liveness, part: int, parts: int) -> str | None:
     """Return the machine that a part belongs on, as a node sees all nodes; None if no machine can work
     for it."""
     return placement(places_of(liveness.live_rows(), parts)).get(part)
+
+
+class MoveWatch:
+    """The decision of a part's holder to hand the part over. `machine` is the holder's."""
+
+    def __init__(self, machine: str) -> None:
+        self._machine = machine
+        self._looks = 0  # in a row at which the part belonged elsewhere
+
+    def leaves(self, belongs_on: str | None) -> bool:
+        """Take a look; return whether the part is to be handed over now."""
+        self._looks = self._looks + 1 if belongs_on not in (None, self._machine) else 0
+        return self._looks >= STEADY_LOOKS

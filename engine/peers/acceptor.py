@@ -1,17 +1,26 @@
 """The acceptor of links from other servers, and the sockets that link the workers of one parent."""
 
 import socket
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import structlog
 import trio
 
 from engine.peers.handshake import NO_TLS, Address, LinkError, accept, dial
+from engine.peers.probes import probe
 from engine.peers.relay import REST_S
 
-HANDSHAKES = 256  # at a time
+# Connections that have not proved the master key, at a time. Each holds a descriptor; others wait in the
+# kernel's queue. A server that opens links after a restart has far fewer handshakes under way.
+STRANGERS = 256
+# While there are so many, one that has had this time is closed for the next. A handshake needs two ways
+# to and fro. So strangers that say nothing do not keep servers out for longer than servers wait for a
+# link.
+PRESSED_S = 0.5
+BACKLOG = 256  # connections in the kernel's queue
+LINK, PASSAGE = "worker", "passage"  # names of sockets
 
 log = structlog.get_logger("angarium.peers")
 
@@ -24,39 +33,88 @@ async def accept_links(
     adopt: Adopt,
     adopt_requests: Adopt | None = None,
     digest: Callable[[], bytes] = lambda: NO_TLS,
-    task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[Sequence[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Accept links until cancelled; `adopt` takes each with its client's address, `adopt_requests` those
     for single requests. `digest`: see `accept`. Raises OSError when the address cannot be listened at."""
     host, port = bind
-    welcome = welcome_links(keys, adopt, adopt_requests, digest)
-    await trio.serve_tcp(welcome, port, host=host, task_status=task_status)
+    listeners = await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
+    await LinkAcceptor(keys, adopt, adopt_requests, digest).run(listeners, task_status)
 
 
-def welcome_links(
-    keys: Mapping[bytes, bytes],
-    adopt: Adopt,
-    adopt_requests: Adopt | None = None,
-    digest: Callable[[], bytes] = lambda: NO_TLS,
-) -> Callable[[trio.SocketStream], Awaitable[None]]:
-    """Return what handles each connection that comes: a handshake, a bounded number at a time."""
-    places = trio.CapacityLimiter(HANDSHAKES)
+class LinkAcceptor:
+    """Owner of the connections whose handshake is under way: a bounded number."""
 
-    async def welcome(stream: trio.SocketStream) -> None:
-        async with places:
+    def __init__(
+        self,
+        keys: Mapping[bytes, bytes],
+        adopt: Adopt,
+        adopt_requests: Adopt | None = None,
+        digest: Callable[[], bytes] = lambda: NO_TLS,
+    ) -> None:
+        self._keys = keys
+        self._adopt = adopt
+        self._adopt_requests = adopt if adopt_requests is None else adopt_requests
+        self._digest = digest
+        self._strangers: dict[trio.CancelScope, float] = {}  # with when each came, oldest first
+        self._left = trio.Event()  # one of them
+
+    async def run(
+        self,
+        listeners: Sequence[trio.SocketListener],
+        task_status: trio.TaskStatus[Sequence[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Accept links until cancelled, and close the listeners then."""
+        async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
+            for listener in listeners:
+                await stack.enter_async_context(listener)
+                nursery.start_soon(self._accept, listener, nursery)
+            task_status.started(listeners)
+
+    async def _accept(self, listener: trio.SocketListener, nursery: trio.Nursery) -> None:
+        while True:
+            await trio.lowlevel.wait_readable(listener.socket)
+            await self._wait_room()
             try:
-                caller = await accept(stream, keys, digest())
-            except LinkError as error:
-                log.info("peer.refused", error=str(error))
+                stream = await listener.accept()
+            except OSError as error:  # the descriptors have run out
+                log.warning("peer.not_accepted", error=str(error))
+                await trio.sleep(REST_S)
             else:
-                take = adopt if adopt_requests is None or not caller.requests else adopt_requests
-                take(socket.socket(fileno=stream.socket.detach()), caller.address)
+                scope = trio.CancelScope()
+                self._strangers[scope] = trio.current_time()
+                nursery.start_soon(self._meet, stream, scope)
 
-    return welcome
+    async def _wait_room(self) -> None:
+        while len(self._strangers) >= STRANGERS:
+            oldest, since = next(iter(self._strangers.items()))
+            patience_s = since + PRESSED_S - trio.current_time()
+            if patience_s <= 0:
+                oldest.cancel()
+                self._forget(oldest)
+                await trio.lowlevel.checkpoint()  # its task closes the connection
+            else:
+                with trio.move_on_after(patience_s):
+                    await self._left.wait()
 
+    def _forget(self, stranger: trio.CancelScope) -> None:
+        if self._strangers.pop(stranger, None) is not None:
+            self._left.set()
+            self._left = trio.Event()
 
-BACKLOG = 256
-LINK, PASSAGE = "worker", "passage"  # names of sockets
+    async def _meet(self, stream: trio.SocketStream, scope: trio.CancelScope) -> None:
+        try:
+            with scope:
+                caller = await accept(stream, self._keys, self._digest())
+                take = self._adopt_requests if caller.requests else self._adopt
+                link = socket.socket(fileno=stream.socket.detach())
+                probe(link)
+                take(link, caller.address)
+        except LinkError as error:
+            log.info("peer.refused", error=str(error))
+        finally:
+            self._forget(scope)
+            await trio.aclose_forcefully(stream)
 
 
 class LocalLinks:
@@ -83,14 +141,14 @@ class LocalLinks:
         return link
 
     async def accept(
-        self, adopt: Adopt, task_status: trio.TaskStatus[object] = trio.TASK_STATUS_IGNORED
+        self,
+        adopt: Adopt,
+        task_status: trio.TaskStatus[Sequence[trio.SocketListener]] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Accept links until cancelled; `adopt` takes each with its client's address."""
         sock = trio.socket.from_stdlib_socket(self._bound(socket.SOCK_STREAM, LINK))
         listener = trio.SocketListener(sock)
-        await trio.serve_listeners(
-            welcome_links(self._keys, adopt), [listener], task_status=task_status
-        )
+        await LinkAcceptor(self._keys, adopt).run([listener], task_status)
 
     def passage(self, number: int) -> socket.socket:
         """Open a passage to a worker: a socket that does not block, for descriptors. Messages stay whole.

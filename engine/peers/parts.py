@@ -15,6 +15,7 @@ from engine.nodes.liveness import NodeRow
 from engine.nodes.parts import WorkerPart
 from engine.peers.acceptor import LocalLinks
 from engine.peers.handshake import NO_TLS, WITHIN_S, Address, LinkError, dial
+from engine.peers.probes import probe
 
 
 class SecuredLink(trio.abc.AsyncResource):
@@ -135,6 +136,7 @@ class PartLinks:
     async def _dialled(self, address: str, client: Address) -> Link:
         host, _, port = address.rpartition(":")
         stream = await trio.open_tcp_stream(host.strip("[]"), int(port))
+        probe(stream.socket)
         try:
             digest = await dial(stream, self._keys, client, requests=True)
             if digest == NO_TLS:

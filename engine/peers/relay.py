@@ -11,29 +11,53 @@ from collections.abc import Mapping, Sequence
 import structlog
 import trio
 
-from engine.peers.handshake import Address, LinkError, dial
+from engine.peers.handshake import WITHIN_S, Address, LinkError, dial
+from engine.peers.probes import probe
 
 CONNECTIONS = 2_000  # carried at a time; more wait in the kernel's queue
 PIECE = 64 * 1024
 RETRY_S = 0.1  # between two tries to reach the active node
 SILENCE_S = 5.0  # of an active node before the log says so: a dead one is succeeded sooner
 REST_S = 0.1  # after the descriptors ran out
+# After the active node has changed, for the last bytes of answers that the former one gave before its
+# end. Connections to a node that was killed break by themselves.
+PARTING_S = 1.0
+# Without a byte after an answer's: the request is answered, and the client has not sent the next one.
+QUIET_S = 0.05
 
 log = structlog.get_logger("angarium.peers")
 
 
+class _Carried:
+    """A connection that is carried. `asked`: the last bytes were the client's."""
+
+    __slots__ = ("asked", "moved_at", "scope")
+
+    def __init__(self) -> None:
+        self.scope = trio.CancelScope()
+        self.asked = False
+        self.moved_at = trio.current_time()
+
+    def moves(self, *, asked: bool) -> None:
+        """Note that bytes were carried."""
+        self.asked = asked
+        self.moved_at = trio.current_time()
+
+
 class Relay:
     """Owner of the relayed connections. After `run` was cancelled, `waiting` has the connections of
-    which nothing was read: this node may serve them itself."""
+    which nothing was read: this node may serve them itself. Those that are carried go on while `carry`
+    runs."""
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
         self.waiting: list[tuple[socket.socket, Address]] = []
         self._keys = keys
         self._target: tuple[str, str] | None = None  # id and address of the active node
         self._changed = trio.Event()
-        self._carried: set[trio.CancelScope] = (
-            set()
-        )  # ends with the node that the connections go to
+        self._carriers: trio.Nursery | None = None
+        self._carried: set[_Carried] = set()
+        self._parting = trio.Event()  # carried connections end once they are quiet
+        self._none = trio.Event()  # no connection is carried any more
         self._silent_since, self._told = (
             math.inf,
             False,
@@ -53,18 +77,39 @@ class Relay:
             self._accepts.set()
 
     def aim(self, node: str | None, address: str | None) -> None:
-        """Carry connections to a node from now on. Those that go to another one are closed."""
+        """Carry connections to a node from now on. Those that go to another one are soon closed."""
         target = None if node is None or address is None else (node, address)
         if target != self._target:
             self._target = target
             self._silent_since, self._told = math.inf, False
-            for scope in self._carried:
-                scope.cancel()
+            ends_at = trio.current_time() + PARTING_S
+            for carried in self._carried:
+                carried.scope.deadline = min(carried.scope.deadline, ends_at)
             self._changed.set()
             self._changed = trio.Event()
 
+    async def carry(self) -> None:
+        """Carry connections until cancelled, also after the end of `run`."""
+        async with trio.open_nursery() as nursery:
+            self._carriers = nursery
+            try:
+                await trio.sleep_forever()
+            finally:
+                self._carriers = None
+
+    def part(self) -> None:
+        """Close each carried connection as soon as its request is answered."""
+        self._parting.set()
+
+    async def wait_parted(self) -> None:
+        """Wait until no connection is carried any more."""
+        self.part()
+        while self._carried:
+            self._none = trio.Event()
+            await self._none.wait()
+
     async def run(self, listeners: Sequence[socket.socket]) -> None:
-        """Accept and carry connections until cancelled. The listeners stay open."""
+        """Accept connections and open links for them, until cancelled. The listeners stay open."""
         async with trio.open_nursery() as nursery:
             for listener in listeners:
                 nursery.start_soon(self._accept, listener, nursery)
@@ -87,32 +132,40 @@ class Relay:
                         self._places.release_on_behalf_of(token)
                 if accepted is not None:
                     client, address = accepted
-                    nursery.start_soon(self._serve, client, (address[0], address[1]), token)
+                    origin = address[0], address[1]
+                    nursery.start_soon(self._serve, client, origin, token, nursery)
 
-    async def _serve(self, client: trio.socket.SocketType, address: Address, token: object) -> None:
+    async def _serve(
+        self, client: trio.socket.SocketType, address: Address, token: object, nursery: trio.Nursery
+    ) -> None:
         try:
-            try:
-                link, target = await self._linked(address)
-            except trio.Cancelled:
+            link = await self._linked(address)
+        except BaseException as error:
+            if isinstance(error, trio.Cancelled):
                 self.waiting.append((socket.socket(fileno=client.detach()), address))
-                raise
-            async with trio.SocketStream(client) as stream, link:
-                if target == self._target:
-                    await self._carry(stream, link)
-        finally:
             client.close()
             self._places.release_on_behalf_of(token)
+            raise
+        carried = _Carried()
+        self._carried.add(carried)
+        stream = trio.SocketStream(client)
+        (self._carriers or nursery).start_soon(self._carry, stream, link, carried, token)
 
-    async def _linked(self, client: Address) -> tuple[trio.SocketStream, tuple[str, str]]:
-        """Return a link to the active node, as soon as there is one, and what it leads to."""
+    async def _linked(self, client: Address) -> trio.SocketStream:
+        """Return a link to the active node, as soon as there is one."""
         while True:
             target, changed = self._target, self._changed
             if target is None:
                 await changed.wait()
                 continue
             try:
-                return await self._dialled(target[1], client), target
-            except (OSError, LinkError) as error:
+                with trio.fail_after(WITHIN_S):  # a machine that is gone does not refuse
+                    link = await self._dialled(target[1], client)
+                if target == self._target:
+                    return link
+                await trio.aclose_forcefully(link)
+                continue
+            except (OSError, LinkError, trio.TooSlowError) as error:
                 if self._target == target and self._is_unreachable():
                     log.warning(
                         "peer.unreachable",
@@ -134,6 +187,7 @@ class Relay:
     async def _dialled(self, address: str, client: Address) -> trio.SocketStream:
         host, _, port = address.rpartition(":")
         link = await trio.open_tcp_stream(host.strip("[]"), int(port))
+        probe(link.socket)
         try:
             await dial(link, self._keys, client)
         except BaseException:
@@ -141,22 +195,43 @@ class Relay:
             raise
         return link
 
-    async def _carry(self, one: trio.SocketStream, other: trio.SocketStream) -> None:
-        """Carry bytes in both directions until both have ended, either has broken, or `aim` ends it."""
-        async with trio.open_nursery() as nursery:
-            scope = nursery.cancel_scope
-            self._carried.add(scope)
-            try:
-                nursery.start_soon(_pump, one, other, scope)
-                await _pump(other, one, scope)
-            finally:
-                self._carried.discard(scope)
+    async def _carry(
+        self, client: trio.SocketStream, link: trio.SocketStream, carried: _Carried, token: object
+    ) -> None:
+        """Carry bytes in both directions until both have ended, either has broken, or `aim` or `part`
+        ends it."""
+        try:
+            async with client, link:
+                with carried.scope:
+                    async with trio.open_nursery() as nursery:
+                        nursery.start_soon(self._close_when_quiet, client, carried)
+                        async with trio.open_nursery() as pumps:
+                            pumps.start_soon(_pump, client, link, carried, True)
+                            await _pump(link, client, carried, False)
+                        nursery.cancel_scope.cancel()
+        finally:
+            self._carried.discard(carried)
+            if not self._carried:
+                self._none.set()
+            self._places.release_on_behalf_of(token)
+
+    async def _close_when_quiet(self, client: trio.SocketStream, carried: _Carried) -> None:
+        await self._parting.wait()
+        while True:
+            quiet_s = trio.current_time() - carried.moved_at
+            if not carried.asked and quiet_s >= QUIET_S and not client.socket.is_readable():
+                carried.scope.cancel()
+            await trio.sleep(QUIET_S)
 
 
-async def _pump(source: trio.SocketStream, sink: trio.SocketStream, both: trio.CancelScope) -> None:
+async def _pump(
+    source: trio.SocketStream, sink: trio.SocketStream, carried: _Carried, asks: bool
+) -> None:
     try:
         while data := await source.receive_some(PIECE):
+            carried.moves(asked=asks)
             await sink.send_all(data)
+            carried.moves(asked=asks)
         await sink.send_eof()
     except (trio.BrokenResourceError, trio.ClosedResourceError, OSError):
-        both.cancel()
+        carried.scope.cancel()

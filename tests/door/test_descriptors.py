@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trio
 
-from api.door.front import limits_for
+from api.door.limits import limits_for
 from tests.door.house import Client, post
 from tests.patience import HANGS_S
 

@@ -1,8 +1,10 @@
 """Requests that another worker answers: relayed whole, with the same answer byte for byte."""
 
+import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,10 +13,13 @@ import trio.testing
 from msgspec import structs
 
 from api.budget import BodyBudget
-from api.door.elsewhere import AwayError, Elsewhere, see_that_read
+from api.door.connection import ClientConnection
+from api.door.conversation import AwayError, SilentError, see_that_read
+from api.door.elsewhere import Elsewhere
+from api.door.link_form import GOODBYE
 from engine.model.read_models import Credential
 from engine.nodes.parts import WorkerPart
-from tests.door.house import EVENT, INGEST, LATE_S, House, post, running
+from tests.door.house import EVENT, INGEST, LATE_S, QUICK, Client, House, post, running
 from tests.door.streams import FILE, Warehouse, digest
 from tests.door.test_lanes import CASES, JSON, LANES, VARYING, Fields, bearer, by_http1, by_http2
 from tests.door.test_streams import chunked
@@ -31,6 +36,8 @@ class Pair:
         self.absent = False
         self.known = True  # to the near door
         self.links: list[socket.socket] = []
+        self.near_ends: list[trio.SocketStream] = []
+        self.closes = False  # each new link, at once
         self.frozen: list[socket.socket] | None = None  # ends that the far worker does not read
         self.moves: list[int] = []  # parts that have moved since the last look
         self.moves_meanwhile: list[int] = []  # parts that move while the next link is opened
@@ -51,12 +58,20 @@ class Pair:
         self.dialled += 1
         self.moves, self.moves_meanwhile = self.moves + self.moves_meanwhile, []
         ours, theirs = socket.socketpair()
-        if self.frozen is None:
+        if self.closes:
+            theirs.close()
+        elif self.frozen is None:
             self.links.append(theirs.dup())
             self.far.door.adopt_link(theirs, client)
         else:
             self.frozen.append(theirs)
-        return trio.SocketStream(trio.socket.from_stdlib_socket(ours))
+        self.near_ends.append(trio.SocketStream(trio.socket.from_stdlib_socket(ours)))
+        return self.near_ends[-1]
+
+    def blind(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the near end of the only link not see that the far end has closed it, before it is used."""
+        (kept,) = self.near_ends
+        monkeypatch.setattr(kept.socket, "is_readable", lambda: False)
 
     async def catch_up(self) -> None:
         self.known = True
@@ -138,11 +153,113 @@ async def test_the_fate_is_unknown_when_the_link_breaks_before_the_answer() -> N
         pair.far.ingest.answer()
 
 
+@pytest.mark.parametrize("said", [False, True], ids=["without a word", "in order"])
+async def test_a_request_on_a_link_that_just_closed_is_sent_again(
+    said: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_pair() as pair:
+        client = await pair.near.connect()
+        await client.send(post())
+        assert (await client.response()).status == 202
+        pair.blind(monkeypatch)
+        (idle,) = pair.far.door._channels
+        assert isinstance(idle, ClientConnection)
+        if said:
+            idle.wind_up()
+        else:
+            pair.links[0].shutdown(socket.SHUT_RDWR)
+        await client.send(post())
+        assert (await client.response()).status == 202
+        assert pair.dialled == 2
+        assert pair.far.ingest.bodies == [EVENT] * 2
+
+
+async def test_a_request_that_no_link_takes_is_told_with_503() -> None:
+    async with open_pair() as pair:
+        pair.closes = True
+        answer = await pair.near.ask(post())
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert pair.dialled == 2
+        assert pair.far.ingest.bodies == []
+
+
+async def test_a_streamed_body_whose_link_just_closed_is_told_with_503() -> None:
+    async with open_pair() as pair:
+        pair.closes = True
+        client = await pair.near.connect()
+        await client.send(post(body=EVENT[:-1], length=len(EVENT)))
+        assert (await client.response()).status == 503
+
+
+async def test_an_idle_link_ends_with_a_goodbye_and_a_kept_connection_without() -> None:
+    limits = replace(QUICK, idle_s=0.01)
+    async with open_pair(limits=limits) as pair:
+        link = Client(await pair.dial(FAR.number, ("127.0.0.1", 1)))
+        await link.send(post())
+        assert (await link.response()).status == 202
+        assert await link.rest() == GOODBYE
+        await link.stream.aclose()
+        client = await pair.far.connect()
+        await client.send(post())
+        assert (await client.response()).status == 202
+        assert await client.rest() == b""
+
+
+async def test_a_door_that_closes_serves_what_its_idle_clients_have_just_sent() -> None:
+    async with open_pair() as pair:
+        door = pair.far.door
+        client, idle = await pair.far.connect(), await pair.far.connect()
+        for each in (client, idle):
+            await each.send(post())
+            assert (await each.response()).status == 202
+        assert isinstance(client.stream, trio.SocketStream)
+        os.write(client.stream.socket.fileno(), post())  # the door has no turn before it closes
+        door.stop_accepting()
+        answer = await client.response()
+        assert (answer.status, answer.headers["connection"]) == (202, "close")
+        assert await idle.closed()
+        await client.stream.aclose()
+        await pair.far.settled()
+        assert pair.far.ingest.bodies == [EVENT] * 3
+
+
+async def test_a_door_that_is_about_to_close_ends_connections_with_their_answers() -> None:
+    async with open_pair() as pair:
+        client, relayed = await pair.far.connect(), await pair.near.connect()
+        for each in (client, relayed):
+            await each.send(post())
+            assert "connection" not in (await each.response()).headers
+        pair.far.door.part()
+        await client.send(post())
+        answer = await client.response()
+        assert (answer.status, answer.headers["connection"]) == (202, "close")
+        assert await client.closed()
+        for _ in range(2):
+            await relayed.send(post())
+            answer = await relayed.response()
+            assert (answer.status, answer.headers.get("connection")) == (202, None)
+        assert pair.dialled == 2, "each link ends, and the client's own connection stays"
+
+
+async def test_a_link_between_machines_tells_nothing_of_what_was_read() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = socket.create_connection(server.getsockname())
+        theirs, _ = server.accept()
+        ours.setblocking(False)
+        with theirs:
+            with suppress(BlockingIOError):
+                while True:
+                    ours.send(bytes(1 << 20))
+            async with trio.SocketStream(trio.socket.from_stdlib_socket(ours)) as link:
+                with pytest.raises(SilentError):
+                    see_that_read(link, sent=True)
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_worker_that_stands_still_is_told_with_503_and_serves_nothing_later(
     streamed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.door.elsewhere.LINK_S", 0.01)
+    monkeypatch.setattr("api.door.conversation.LINK_S", 0.01)
     monkeypatch.setattr("api.door.elsewhere.AWAY_S", LATE_S)
     async with open_pair() as pair:
         pair.frozen = []

@@ -86,6 +86,7 @@ async def test_a_link_without_a_certificate_is_plain(tmp_path: Path) -> None:
     async with machine(NO_TLS) as (address, _):
         link = await links_of(tmp_path, [node("n", 0, address)]).dial(0, CLIENT)
         assert isinstance(link, trio.SocketStream)
+        assert link.socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE), "it is probed"
         await link.send_all(b"x")
         assert await link.receive_some(100) == b"answer to x"
         await link.aclose()

@@ -1,7 +1,8 @@
 """Links between servers: the handshake, and the relay of a standby."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import trio.testing
 from api.door.listener import listening_sockets
 from engine.peers.acceptor import LocalLinks, accept_links
 from engine.peers.folder import PREFIX, LinkFolder
-from engine.peers.handshake import MAGIC, Caller, LinkError, accept, dial
+from engine.peers.handshake import MAGIC, NONCE, Caller, LinkError, accept, dial
 from engine.peers.relay import Relay
 from tests.patience import HANGS_S
 
@@ -78,7 +79,67 @@ async def test_an_end_that_says_nothing_is_given_up(autojump_clock: trio.testing
         await dial(one, NEW, CLIENT)
 
 
-async def test_a_relay_carries_a_connection_and_ends_it_with_its_node() -> None:
+async def test_strangers_hold_a_bounded_number_of_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("engine.peers.acceptor.STRANGERS", 2)
+    monkeypatch.setattr("engine.peers.acceptor.PRESSED_S", 10 * HANGS_S)
+    monkeypatch.setattr("engine.peers.handshake.WITHIN_S", 10 * HANGS_S)
+    async with accepting_links() as (port, _):
+        strangers = [await greeted(port) for _ in range(2)]
+        third = await trio.open_tcp_stream("127.0.0.1", port)  # the kernel has accepted it
+        async with third:
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert not third.socket.is_readable(), "it is not accepted yet"
+            await strangers.pop().aclose()
+            assert (await third.receive_some(1)) == MAGIC[:1]
+        await strangers.pop().aclose()
+
+
+async def test_silent_strangers_do_not_keep_a_server_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.peers.acceptor.STRANGERS", 2)
+    monkeypatch.setattr("engine.peers.acceptor.PRESSED_S", 0.0)
+    monkeypatch.setattr("engine.peers.handshake.WITHIN_S", 10 * HANGS_S)
+    async with accepting_links() as (port, adopted):
+        strangers = [await greeted(port) for _ in range(2)]
+        async with await trio.open_tcp_stream("127.0.0.1", port) as server:
+            await dial(server, NEW, CLIENT)
+            sock, address = await adopted.receive()
+            assert address == CLIENT
+            sock.close()
+        assert await strangers[0].receive_some(100) == b"", "the oldest was closed"
+        for stranger in strangers:
+            await stranger.aclose()
+
+
+@asynccontextmanager
+async def accepting_links() -> AsyncIterator[
+    tuple[int, trio.MemoryReceiveChannel[tuple[socket.socket, tuple[str, int]]]]
+]:
+    """Accept links; give the port, and the adopted ones."""
+    send, adopted = trio.open_memory_channel[tuple[socket.socket, tuple[str, int]]](1)
+    with trio.fail_after(HANGS_S):
+        async with trio.open_nursery() as nursery:
+            listeners = await nursery.start(
+                accept_links, ("127.0.0.1", 0), NEW, lambda *link: send.send_nowait(link)
+            )
+            yield listeners[0].socket.getsockname()[1], adopted
+            nursery.cancel_scope.cancel()
+
+
+async def greeted(port: int) -> trio.SocketStream:
+    """Return a connection that the acceptor waits for."""
+    stream = await trio.open_tcp_stream("127.0.0.1", port)
+    greeting = b""
+    while len(greeting) < len(MAGIC) + NONCE:
+        greeting += await stream.receive_some(len(MAGIC) + NONCE - len(greeting))
+    return stream
+
+
+async def test_a_relay_carries_a_connection_and_ends_it_with_its_node(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("engine.peers.relay.PARTING_S", 0.0)
     send, adopted = trio.open_memory_channel[tuple[socket.socket, tuple[str, int]]](1)
     relay = Relay(NEW)
     (listener,) = listening_sockets("127.0.0.1", 0)
@@ -105,6 +166,32 @@ async def test_a_relay_carries_a_connection_and_ends_it_with_its_node() -> None:
                 relay.aim("b", f"127.0.0.1:{port}")
                 assert await client.receive_some() == b""
             nursery.cancel_scope.cancel()
+    assert relay.waiting == []
+
+
+async def test_a_carried_connection_outlives_the_standby_and_ends_after_an_answer() -> None:
+    relay = Relay(NEW)
+    (listener,) = listening_sockets("127.0.0.1", 0)
+    with listener:
+        async with accepting_links() as (port, adopted), trio.open_nursery() as server_end:
+            server_end.start_soon(relay.carry)
+            async with trio.open_nursery() as standby:
+                standby.start_soon(relay.run, [listener])
+                relay.aim("a", f"127.0.0.1:{port}")
+                client = await trio.open_tcp_stream(*listener.getsockname()[:2])
+                sock, _ = await adopted.receive()
+                assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE), "it is probed"
+                server = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
+                standby.cancel_scope.cancel()  # it has taken its part over
+            async with client, server:
+                await client.send_all(b"request")
+                assert await server.receive_some() == b"request"
+                relay.part()
+                await server.send_all(b"answer")
+                assert await client.receive_some() == b"answer"
+                assert await client.receive_some() == b""
+            await relay.wait_parted()
+            server_end.cancel_scope.cancel()
     assert relay.waiting == []
 
 

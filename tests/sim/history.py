@@ -6,7 +6,7 @@ from unittest import mock
 
 import trio
 
-from api.door import elsewhere
+from api.door import conversation
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus
 from engine.ports import OwnershipLostError
 from engine.replay.job import UNFINISHED
@@ -51,7 +51,7 @@ def run_plan(plan: Plan) -> History:
             return
         heard.append(f"{entry['event']}: {error!r}" if error is not None else str(entry))
 
-    with mock.patch.object(elsewhere, "_unread", unread):
+    with mock.patch.object(conversation, "_unread", unread):
         return run_virtually(lambda: _History(plan, heard).run(), plan.seed, hear)
 
 
@@ -152,6 +152,8 @@ class _History:
             for _, identifier in tables.backlog
             if identifier not in owed | held  # disabled destinations are looked at when enabled
         ]
+        if self._plan.machines:
+            left += self._keeper.misplaced()
         if not held:
             left += [
                 f"replay job {job.id} is {job.status.name} for ever"

@@ -12,8 +12,10 @@ import trio
 
 from engine.nodes.parts import WorkerPart
 from tests.sim.faults import Faults
+from tests.sim.machines import Machines
 from tests.sim.plan import Strike
 from tests.sim.process import Process
+from tests.sim.several import MOVES
 from tests.sim.trace import Booted
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 CLOCKS_S = (-172_800.0, -3_600.0, -90.0, 0.0, 0.0, 45.0, 1_800.0, 100_000.0)
 DRIFTS_S = (-86_400.0, -300.0, 120.0, 7_200.0)
 SUCCEEDED_S = (0.0, 0.5, 2.0, 3.0)  # after a node has stalled
+TAKEN_OVER_S = (0.0, 0.1, 1.3)  # after a part was handed over
 PARTS = (1, 2, 3, 4, 5)  # numbers of parts that another parent can have
 SPARE = 2  # processes besides one for each part
 
@@ -37,7 +40,9 @@ class Keeper:
         self._after_s = 0.0  # the time from the next end of a process to the start of another
         self._group = 0  # the number of the parent that restarts nodes
         self._parts = world.plan.nodes
+        self._machines = Machines(world, world.plan.machines or 1)
         world.on_ended = self._ended
+        world.belongs_on = self._belongs_on
         faults.strike = self.strike
 
     def boot(self, number: int = 0) -> Process:
@@ -47,7 +52,8 @@ class Keeper:
         clock_s = self._chance.choice(CLOCKS_S) if jumps else 0.0
         part = WorkerPart(number, self._parts)
         count = len(world.processes) + 1
-        process = Process(world, self._faults, count, clock_s, part, self._group)
+        machine = self._machines.place(number, self._working(), self._parts)
+        process = Process(world, self._faults, count, clock_s, part, self._group, machine)
         world.processes.append(process)
         world.tell(Booted, process.number, clock_s, part.number, part.of)
         world.nursery.start_soon(process.run)
@@ -62,6 +68,18 @@ class Keeper:
     def living(self) -> list[Process]:
         """All living processes, the newest last."""
         return [process for process in self._world.processes if not process.dead]
+
+    def _working(self) -> list[Process]:
+        return [process for process in self.living if process.group == self._group]
+
+    def _belongs_on(self, process: Process) -> str | None:
+        if process.group != self._group:
+            return None
+        return self._machines.belongs_on(process.part.number, self._working(), self._parts)
+
+    def misplaced(self) -> list[str]:
+        """Return which parts are not on the machine on which they must be once everything is quiet."""
+        return self._machines.misplaced(self._working())
 
     async def wait_none(self) -> None:
         """Return once no process lives."""
@@ -79,6 +97,8 @@ class Keeper:
         if self._lives(process.part.number) or self._world.over:
             return
         delay_s = 0.0 if self._world.calm else self._after_s
+        if process.handed_over:
+            delay_s = self._chance.choice(TAKEN_OVER_S)
         begin = partial(self._boot_unless_any, process.part.number, process.group)
         self._world.later(delay_s, begin)
 
@@ -133,6 +153,12 @@ class Keeper:
             for other in self.living:
                 if other is not process and self._chance.random() < 0.7:
                     self._world.links.cut(process, other, strike.lasts_s)
+        elif strike.kind in MOVES:
+            lost = self._machines.strike(strike.kind)
+            for each in self._working():
+                if each.machine == lost:
+                    self._after_s = self._chance.choice(SUCCEEDED_S)
+                    each.kill()
         elif strike.kind == "regroup":
             self._group += 1
             self._parts = self._chance.choice([each for each in PARTS if each != self._parts])

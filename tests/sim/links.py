@@ -6,6 +6,7 @@ that breaks loses the bytes on it. A node can be cut off from others, and stand 
 
 from contextlib import suppress
 from functools import partial
+from socket import AF_UNIX
 from typing import TYPE_CHECKING, cast
 
 import trio
@@ -42,6 +43,11 @@ class End:
     def socket(self) -> "End":
         """This end itself, in place of a socket: it can be readable, and be closed."""
         return self
+
+    @property
+    def family(self) -> int:
+        """The family of a link between two workers of a machine."""
+        return AF_UNIX
 
     def is_readable(self) -> bool:
         """Whether a read would not wait."""

@@ -173,6 +173,7 @@ class Plan(Struct, frozen=True):
     busy: bool
     nodes: int = 1  # the nodes that share the database by parts
     workspaces: int = 1
+    machines: int = 0  # between which parts move; 0: none moves
 
 
 def stream(seed: int, name: str) -> Random:

@@ -35,7 +35,9 @@ from engine.intake.intakes import Intakes
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
 from engine.model.read_models import Models
+from engine.nodes.liveness import BEAT_S
 from engine.nodes.parts import WHOLE, OwnPart, WorkerPart
+from engine.nodes.placement import MoveWatch
 from engine.plans.plans import Plans, Visibility
 from engine.ports import OwnershipLostError, StoreAwayError, StoreError, Transmission
 from engine.recording.announcer import Announcer
@@ -73,6 +75,7 @@ TOLD_AT_ONCE = 2  # deliveries: groups here are small
 MARK_AFTER = 3  # settlements: destinations here have few
 FLUSH_S = 3.0  # of the grace time, as in `api.composition`
 GRACE_S = 25.0
+HAND_OVER_S, LAST_REQUESTS_S = 5.0, 2.0  # of a hand-over, as in `api.composition`
 
 
 class Process:
@@ -87,10 +90,13 @@ class Process:
         clock_s: float,
         part: WorkerPart = WHOLE,
         group: int = 0,
+        machine: str = "",
     ) -> None:
         self.world = world
         self.part = part
         self.group = group
+        self.machine = machine
+        self.handed_over = False  # its part, in order, to another machine
         self.faults = faults
         self.number = number
         self.clock_s = clock_s
@@ -261,6 +267,7 @@ class Process:
             child("recovery", self._recover, restart=Restart.TRANSIENT),
             child("waker", self.waker.run),
             *self._replays,
+            *self._moves,
             child("own events", partial(self.own_events.run, self.intake.submit), restarts=ALWAYS),
             child("membership", self._watch_ownership),
             child("door", self._open, restart=Restart.TRANSIENT),
@@ -273,6 +280,27 @@ class Process:
         if not any(wish.kind == "replay" for wish in self.world.plan.wishes):
             return []
         return [child("replays", self.runner.run, restarts=ALWAYS)]
+
+    @property
+    def _moves(self) -> list[Child]:
+        if not self.world.plan.machines:
+            return []
+        return [child("placement", self._watch_placement, restarts=ALWAYS)]
+
+    async def _watch_placement(self) -> None:
+        watch = MoveWatch(self.machine)
+        while True:
+            await trio.sleep(BEAT_S * self.world.pace)
+            await self.awake()
+            if watch.leaves(self.world.belongs_on(self)) and not self._told:
+                await self._hand_over()
+
+    async def _hand_over(self) -> None:
+        """End for a process on another machine, as `api.composition.Server.hand_over`."""
+        self.handed_over = True
+        self.world.tell(Fault, "hand over", str(self.number))
+        await self.directory.drain(trio.current_time() + HAND_OVER_S)
+        await self.stop(LAST_REQUESTS_S + FLUSH_S)
 
     async def run(self) -> None:
         """Live until killed, stopped, or given up."""
@@ -356,7 +384,7 @@ class Process:
         self.world.network.died(self)
         self.world.links.died(self)
 
-    async def stop(self) -> None:
+    async def stop(self, grace_s: float = GRACE_S) -> None:
         """End in order, as `api.composition.Server.stop`."""
         if self._told:
             return
@@ -365,10 +393,10 @@ class Process:
             await self._opened.wait()
             self.stopping, self.ready = True, False
             self.world.tell(Fault, "stop", str(self.number))
-            await self._stop()
+            await self._stop(grace_s)
 
-    async def _stop(self) -> None:
-        deadline = trio.current_time() + GRACE_S - FLUSH_S
+    async def _stop(self, grace_s: float) -> None:
+        deadline = trio.current_time() + grace_s - FLUSH_S
         await self.directory.drain(deadline)
         with trio.move_on_at(max(deadline, trio.current_time() + 0.5)):
             await self.own_events.wait_empty()

@@ -17,6 +17,10 @@ FAULTS = {
     "freeze": 40,  # a node freezes for longer than its fence: another takes its part meanwhile
     "regroup": 25,  # nodes with another number of parts take the database, slot by slot
 }
+MACHINES_SHARE = 40  # histories of a hundred in which parts move between machines
+MACHINES = (1, 2, 2, 3)  # at the beginning
+MOVES = ("join", "join", "drain", "drain", "undrain", "lose")
+MOVES_MOST = 6
 SPAN_S = 120.0  # at most: each node costs time per simulated second
 FROZEN_S = (3.0, 8.0, 20.0)
 CUT_S = (0.3, 2.0, 5.0, 15.0)
@@ -34,6 +38,12 @@ def draw_several(seed: int, nodes: int | None = None) -> Plan:
     workspaces = chance.randint(2, count + 2)
     faults = frozenset(kind for kind, share in FAULTS.items() if chance.random() * 100 < share)
     scale = min(1.0, SPAN_S / plan.span_s)
+    moving = stream(seed, "machines")
+    moves: tuple[Strike, ...] = ()
+    machines = 0
+    if moving.random() * 100 < MACHINES_SHARE:
+        machines = moving.choice(MACHINES)
+        moves = _moves(moving, plan.span_s * scale)
     places = [
         environment_of(workspace, chance.choice((1, 1, 2)))
         for workspace in range(1, workspaces + 1)
@@ -50,8 +60,10 @@ def draw_several(seed: int, nodes: int | None = None) -> Plan:
             replace(each, number=each.number * scale) if each.on == "time" else each
             for each in plan.strikes
         )
-        + _strikes(chance, plan.span_s * scale, faults),
+        + _strikes(chance, plan.span_s * scale, faults)
+        + moves,
         nodes=count,
+        machines=machines,
         workspaces=workspaces,
     )
 
@@ -102,3 +114,11 @@ def _strikes(chance: Random, span_s: float, faults: frozenset[str]) -> tuple[Str
             lasts_s = chance.choice(CUT_S if kind == "cut" else FROZEN_S) * chance.random()
             strikes.append(Strike(kind, on, number if on == "time" else int(number), lasts_s))
     return tuple(strikes)
+
+
+def _moves(chance: Random, span_s: float) -> tuple[Strike, ...]:
+    """Return what happens to machines."""
+    return tuple(
+        Strike(chance.choice(MOVES), "time", chance.uniform(1, span_s), 0.0)
+        for _ in range(chance.randint(2, MOVES_MOST))
+    )

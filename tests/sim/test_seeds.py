@@ -58,6 +58,7 @@ def test_several_nodes_meet_every_kind_of_trouble_early() -> None:
     assert len(relayed) > len(posted) / 4
     kinds = {fact.kind for fact in facts if isinstance(fact, Fault)}
     assert {"link", "cut", "stall"} <= kinds
+    assert {"join", "drain", "undrain", "lose", "hand over"} <= kinds
 
 
 def test_what_broke_once_does_not_break_again() -> None:

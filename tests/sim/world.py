@@ -43,6 +43,7 @@ class World:
         self.endpoints: Endpoints
         self.nursery: trio.Nursery
         self.on_ended: Callable[[Process], None] = lambda process: None
+        self.belongs_on: Callable[[Process], str | None] = lambda process: None
         self.processes: list[Process] = []  # all that ever were, the newest last
         self.keys: dict[str, list[tuple[float, bytes]]] = {}  # by destination: since when which one
         self._streams: dict[str, Random] = {}

@@ -73,7 +73,7 @@ class Neighbour(_Reactor):
         self.reactor = self
         self.timers = Timers(_raise)
         self.limits = LIMITS
-        self.closing = False
+        self.closing = self.parting = False
         self.heads = None
         self.elsewhere = None
         self.bodies: list[bytes] = []

@@ -157,7 +157,7 @@ class _House:
         self.reactor = _Reactor()
         self.timers = Timers(_raise)
         self.limits = LIMITS
-        self.closing = False
+        self.closing = self.parting = False
         self.heads = None  # the application answers
         self.elsewhere = None
         self.seen: list[Request] = []

@@ -60,6 +60,7 @@ def features(plan: Plan) -> set[str]:
     """Return the words for what a plan has."""
     found = {*plan.faults, *(wish.kind for wish in plan.wishes)}
     found |= {"dense"} if plan.dense else set()
+    found |= {"machines"} if plan.machines else set()
     for new in plan.destinations:
         found |= {new.receiver, new.ordering}
         found |= {"long"} if max(new.schedule_s, default=0) > FAR_S else set()

@@ -7,7 +7,9 @@ from api.door import elsewhere
 from api.door.elsewhere import Elsewhere
 from engine.intake.intake import Intake
 from engine.nodes.parts import WorkerPart
-from tests.sim.mutants.planting import ALWAYS, DROPPED, mutant
+from engine.nodes.placement import MoveWatch
+from tests.sim import machines
+from tests.sim.mutants.planting import ALWAYS, DROPPED, NEVER, mutant
 from tests.sim.store import settle
 from tests.sim.store.rights import Rights
 
@@ -69,7 +71,30 @@ FENCES = (
         nodes=True,
     ),
 )
+MOVES = (
+    mutant(
+        "a drained machine is offered parts",
+        "The placement leaves parts on a machine that is drained, and gives it others.",
+        (machines, "places_of", "if drained", ALWAYS),
+        needs="machines",
+        nodes=True,
+    ),
+    mutant(
+        "a part never moves",
+        "A holder does not notice that its part belongs on another machine.",
+        (MoveWatch, "leaves", "compare STEADY_LOOKS", NEVER),
+        needs="machines",
+        nodes=True,
+    ),
+)
 FATES = (
+    mutant(
+        "an unknown fate is called not begun",
+        "If a link ends before the answer, the request is sent again on another link.",
+        (elsewhere, "converse", "if answer", "if not answer:\n    raise NotBegunError"),
+        needs="links",
+        nodes=True,
+    ),
     mutant(
         "a lost fate is called a refusal",
         "If a link breaks before the answer, its caller is told that no event was accepted.",
@@ -87,7 +112,7 @@ FATES = (
         "If a link breaks before the answer, its caller is told that the event was accepted.",
         (
             elsewhere,
-            "_converse",
+            "converse",
             "if answer",
             "answer = answer or b'HTTP/1.1 202 OK\\r\\ncontent-length: 26\\r\\n\\r\\n'"
             ' b\'{"id":"none","results":[]}\'',
@@ -98,7 +123,7 @@ FATES = (
     mutant(
         "a slow answer is called a refusal",
         "A slow node that has read a request is treated as if it had not read it.",
-        (elsewhere, "_converse", "call see_that_read", "raise AwayError"),
+        (elsewhere, "converse", "call see_that_read", "raise AwayError"),
         nodes=True,
     ),
     mutant(

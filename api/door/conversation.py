@@ -1,0 +1,240 @@
+"""The conversation on a link to another worker: a request goes out, and its answer comes back.
+
+The other worker serves a request only when all of it has come, but for a streamed body. So a request that
+could not be sent whole was not begun. A worker that closes an idle link says so first (`GOODBYE`).
+"""
+
+import fcntl
+import socket
+import struct
+import termios
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import httptools
+import trio
+from msgspec import Struct
+
+from api.door.exchange import HOP_BY_HOP, Exchange, Message
+from api.door.link_form import GONE, body_on_link, head_on_link
+from engine.peers.parts import Link
+
+PIECE = 64 * 1024
+LINK_S = 2.0  # for a worker to read a request
+FIRST_LOOK_S = 0.0005  # until the first look for a read head; doubled each time
+LAST_LOOK_S = 0.05  # the longest time between two looks
+
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class AwayError(Exception):
+    """The other worker stands still, and will not serve the request."""
+
+
+class NotBegunError(Exception):
+    """The other worker has not begun the request and will not: it can be sent again."""
+
+
+class SilentError(trio.BrokenResourceError):
+    """The other machine does not confirm what was sent. It can have the request all the same."""
+
+
+class Outgoing(Struct):
+    """A request in the form for a link. `rest`: the first piece of a body that is still arriving."""
+
+    data: bytes
+    rest: bytes | None = None
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the body is still arriving: then the request can be sent only once."""
+        return self.rest is not None
+
+
+async def prepared(exchange: Exchange, receive: Receive) -> Outgoing:
+    """Return a request, with its body if that has come. Raises BrokenPipeError if the client is gone."""
+    head = exchange.head
+    data = head_on_link(head, exchange.request_id)
+    if not (head.chunked or head.length):
+        return Outgoing(data)
+    first = await receive()
+    if first["type"] != "http.request":
+        raise BrokenPipeError("the client is gone")
+    body = body_on_link(head, first["body"], last=not first["more_body"])
+    if not first["more_body"]:
+        return Outgoing(data + body)
+    exchange.stream()  # the other worker enforces the body's least rate
+    return Outgoing(data, body)
+
+
+class LinkReply:
+    """The answer being received, by the parser's callbacks."""
+
+    def __init__(self, silent: bool) -> None:
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.pieces: list[bytes] = []
+        self.complete = False
+        self.keep_alive = False
+        self.begun = False
+        self._silent = silent  # an answer to HEAD: it has no body, whatever its head says
+        self._parser = httptools.HttpResponseParser(self)
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes. Raises HttpParserError."""
+        self._parser.feed_data(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if not self.begun and name not in HOP_BY_HOP:
+            self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        self.status = self._parser.get_status_code()
+        self.keep_alive = self._parser.should_keep_alive()
+        self.begun = True
+        self.complete = self._silent
+
+    def on_body(self, data: bytes) -> None:
+        self.pieces.append(data)
+
+    def on_message_complete(self) -> None:
+        self.complete = True
+
+
+async def _answer(
+    link: Link, reply: LinkReply, exchange: Exchange, send: Send, data: bytes = b""
+) -> None:
+    """Pass the answer on to the client as it arrives; `data` has arrived already."""
+    started = False
+    while not reply.complete:
+        data = data or await link.receive_some(PIECE)
+        if not data:
+            raise trio.BrokenResourceError("the worker closed the link")
+        reply.feed(data)
+        data = b""
+        if reply.begun and reply.status == GONE:
+            raise NotBegunError
+        if reply.begun and not started:
+            started = exchange.relayed = True
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": reply.status,
+                    "headers": reply.headers,
+                }
+            )
+        if reply.pieces and not reply.complete:
+            body = b"".join(reply.pieces)
+            reply.pieces.clear()
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+    await send({"type": "http.response.body", "body": b"".join(reply.pieces), "more_body": False})
+
+
+async def converse(
+    link: Link,
+    reply: LinkReply,
+    exchange: Exchange,
+    outgoing: Outgoing,
+    receive: Receive,
+    send: Send,
+) -> bool:
+    """Send the request and pass the answer on; return whether the whole request was sent. Raises
+    NotBegunError, AwayError, and the errors of a link whose end leaves the result unknown."""
+    if outgoing.rest is not None:
+        await _hand_over(link, outgoing.data)
+        await _read(link)
+        return await _stream(link, reply, exchange, receive, send, outgoing.rest)
+    sent, answer = False, b""
+    with trio.move_on_after(LINK_S) as waiting:
+        await _hand_over(link, outgoing.data)
+        sent = True
+        answer = await link.receive_some(PIECE)
+        if not answer:
+            raise trio.BrokenResourceError("the worker closed the link")
+    if waiting.cancelled_caught:
+        see_that_read(link, sent=sent)  # the worker may work for longer on what it has read
+    await _answer(link, reply, exchange, send, answer)
+    return True
+
+
+async def _hand_over(link: Link, data: bytes) -> None:
+    try:
+        await link.send_all(data)
+    except (OSError, trio.BrokenResourceError) as error:
+        raise NotBegunError from error  # its last byte has not left
+
+
+async def _read(link: Link) -> None:
+    """Wait until the worker has read all that was sent. Raises AwayError."""
+    rest_s = FIRST_LOOK_S
+    with trio.move_on_after(LINK_S):
+        while _unread(link):
+            await trio.sleep(rest_s)
+            rest_s = min(2 * rest_s, LAST_LOOK_S)
+    see_that_read(link, sent=True)
+
+
+def see_that_read(link: Link, *, sent: bool) -> None:
+    """Raise AwayError if the worker has not read the whole request, and now never serves the request: its
+    door drops a request whose link was closed before it was read. Raises SilentError if another machine
+    has not confirmed the request: what its kernel has cannot be known."""
+    if sent and not _unread(link):
+        return
+    local = link.socket.family == socket.AF_UNIX
+    link.socket.shutdown(socket.SHUT_RDWR)
+    if sent and not local:
+        raise SilentError("the other machine does not answer")
+    if sent and not _unread(link):  # the worker has just read the rest
+        raise trio.BrokenResourceError("the link was closed just as the worker began the request")
+    raise AwayError
+
+
+def _unread(link: Link) -> int:
+    """Return how much memory the bytes take that the other end has not read: 0 if it has read all. Of a
+    link to another machine: that the other kernel has not confirmed."""
+    size = fcntl.ioctl(link.socket.fileno(), termios.TIOCOUTQ, bytes(4))
+    return int(struct.unpack("i", size)[0])
+
+
+async def _stream(
+    link: Link,
+    reply: LinkReply,
+    exchange: Exchange,
+    receive: Receive,
+    send: Send,
+    data: bytes,
+) -> bool:
+    """Relay a request whose body is still arriving: its answer can come before the body's end."""
+    sent = False
+    broken: Exception | None = None
+
+    async def send_on() -> None:
+        nonlocal data, sent
+        with suppress(OSError, trio.BrokenResourceError):  # the answer can be there
+            while not sent:
+                await link.send_all(data)
+                message = await receive()
+                if message["type"] != "http.request":
+                    return
+                data = body_on_link(exchange.head, message["body"], last=not message["more_body"])
+                if not message["more_body"]:
+                    await link.send_all(data)
+                    sent = True
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(send_on)
+        try:
+            await _answer(link, reply, exchange, send)
+        except (
+            OSError,
+            trio.BrokenResourceError,
+            httptools.HttpParserError,
+            NotBegunError,
+        ) as error:
+            broken = error
+        nursery.cancel_scope.cancel()
+    if broken is not None:
+        raise broken
+    return sent
