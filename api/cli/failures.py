@@ -2,6 +2,7 @@
 
 from api.door.tls import CertificateError
 from engine.actors.supervisor import GivenUpError
+from engine.nodes.liveness import NameTakenError
 from engine.plans.file import PlansFileError
 from engine.settings import PREFIX
 from engine.templates.reading import TemplateFileError
@@ -40,6 +41,7 @@ _CODES: dict[type[Exception], int] = {  # the first match counts
     EmbeddedError: EXIT_DATABASE,
     StoreError: EXIT_DATABASE,
     PartsError: EXIT_SETTINGS,
+    NameTakenError: EXIT_SETTINGS,
     GivenUpError: EXIT_FAILED,
     OSError: EXIT_SETTINGS,
 }

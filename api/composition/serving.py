@@ -18,7 +18,7 @@ from api.core_dumps import forbid_core_dumps
 from api.door.listener import see_that_free
 from api.door.tls import Certificate, server_context
 from engine.files.ports import BlobsAwayError
-from engine.model.setting_values import MOST_WORKERS
+from engine.model.setting_values import MOST_WORKERS, machine_of
 from engine.nodes.parts import first_parts
 from engine.plans.file import plans_of
 from engine.runtime.clock import LoopClock
@@ -35,6 +35,7 @@ from storage.encryption.secretbox import SecretBox
 from storage.files.blobs import open_blobs, try_store
 from storage.migrations.migrate import migrate
 from storage.nodes.cluster import agree_on_parts
+from storage.nodes.namesake import require_own_name
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # Reads the certificate again. In a terminal it means that the terminal is gone: the server stops.
@@ -91,7 +92,10 @@ def _agree(settings: Settings, tell: Callable[[int], None]) -> int:
         async with open_bridge(url) as bridge:
             upkeep = bridge.connection(UPKEEP)
             await migrate(upkeep)
-            return await agree_on_parts(upkeep, settings.parts, first)
+            parts = await agree_on_parts(upkeep, settings.parts, first)
+            if parts > 1:  # else the others stand by, whatever their names are
+                await require_own_name(upkeep, machine_of(settings.node_name))
+            return parts
 
     assert settings.database_url is not None
     tell(trio.run(ask, settings.database_url))

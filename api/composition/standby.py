@@ -13,7 +13,14 @@ import trio
 from api.cli.failures import ListenError
 from api.door.listener import listening_sockets
 from engine.model.setting_values import host_and_port
-from engine.nodes.liveness import BEAT_S, Active, NodeState, is_successor
+from engine.nodes.liveness import (
+    BEAT_S,
+    Active,
+    NameTakenError,
+    NodeState,
+    is_successor,
+    namesake,
+)
 from engine.nodes.placement import MoveWatch, belongs_on
 from engine.peers.acceptor import accept_links
 from engine.peers.handshake import NO_TLS, PURPOSE
@@ -62,10 +69,14 @@ class Standby:
         return taken
 
     async def _look(self) -> Takeover | None:
-        """Send heartbeats, and take over when this server is next."""
+        """Send heartbeats, and take over when this server is next. Raises NameTakenError: two machines
+        with one name were started at once."""
         server = self._server
         active = await server.membership.stand_by()
         liveness, part = server.membership.liveness, server.part
+        other = namesake(liveness)
+        if other is not None:
+            raise NameTakenError(other.machine, other.address)
         node = None if active is None else active.id
         machine = belongs_on(liveness, part.number, part.of)
         if is_successor(liveness, node, self._candidates(node, machine)):

@@ -71,13 +71,25 @@ class NodeState(StrEnum):
     DEAD = "DEAD"
 
 
+class NameTakenError(Exception):
+    """Another machine with this one's name shares the database."""
+
+    def __init__(self, machine: str, address: str | None) -> None:
+        super().__init__(
+            f"another machine named {machine!r} shares this database"
+            f" (ANGARIUM_PEER_BIND there: {address}). Set ANGARIUM_NODE_NAME to a name of its own, or"
+            " wait until the other server has ended"
+        )
+
+
 class _Observed:
     """The silence of one node. Owner: the Liveness."""
 
-    __slots__ = ("beat", "locked", "silent_s")
+    __slots__ = ("beat", "beats", "locked", "silent_s")
 
-    def __init__(self, beat: int, *, locked: bool) -> None:
+    def __init__(self, beat: int, *, locked: bool, beats: int = 0) -> None:
         self.beat = beat
+        self.beats = beats  # rises of its beat that were observed
         self.locked = locked
         self.silent_s = 0.0
 
@@ -117,8 +129,10 @@ class Liveness:
             del self._observed[gone]
         for node, (beat, locked) in seen.items():
             known = self._observed.get(node)
-            if known is None or known.beat != beat:
+            if known is None:
                 self._observed[node] = _Observed(beat, locked=locked)
+            elif known.beat != beat:
+                self._observed[node] = _Observed(beat, locked=locked, beats=known.beats + 1)
             else:
                 known.locked = locked
                 known.silent_s += passed_s
@@ -135,6 +149,11 @@ class Liveness:
         known = self._observed.get(node)
         return NodeState.DEAD if known is None else known.state
 
+    def beats(self, node: str) -> int:
+        """Return how often another node has beaten while this one observed it without an interruption."""
+        known = self._observed.get(node)
+        return 0 if known is None else known.beats
+
     def live_rows(self) -> list[NodeRow]:
         """Return the rows of the last look without those of dead nodes."""
         return [row for row in self.rows if self.state(row.id) is not NodeState.DEAD]
@@ -145,6 +164,26 @@ class Liveness:
             node for node, known in self._observed.items() if known.state is not NodeState.DEAD
         )
         return frozenset((self.me, *others))
+
+
+SURE_BEATS = 2  # of a namesake: one beat can have been on its way when its node was killed
+
+
+def namesake(liveness: Liveness) -> NodeRow | None:
+    """Return a node of another machine that has the name of this node's machine, and surely works beside
+    this node. None where this node's machine stays: of two machines the one with the smaller address.
+
+    A machine has one process for each part, and starts it again only after its end.
+    """
+    mine = next((row for row in liveness.rows if row.id == liveness.me), None)
+    if mine is None or mine.part.whole or mine.address is None:
+        return None  # servers of one part do not need different names
+    for row in liveness.rows:
+        same = row.machine == mine.machine and row.part == mine.part and row.id != mine.id
+        stays = row.address is not None and row.address < mine.address
+        if same and stays and liveness.beats(row.id) >= SURE_BEATS:
+            return row
+    return None
 
 
 def is_successor(

@@ -1,5 +1,7 @@
 """The rows that all machines of one database agree on: the number of parts, and the drained machines."""
 
+import structlog
+
 from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.database.locks import Lock, locked
@@ -7,9 +9,13 @@ from storage.database.locks import Lock, locked
 # A server without a heartbeat for so long counts as stopped. A working server beats more often, and an
 # operator who changes the setting waits no longer than this.
 STOPPED_S = 5.0
+# A drained machine that was not seen for so long is forgotten: clusters that give each machine a new name
+# and drain it before its end would fill the table. A repair takes less time.
+DRAIN_KEPT_DAYS = 30
 
 _FIRST = "INSERT INTO cluster (parts) VALUES ($1) ON CONFLICT DO NOTHING"
-_PARTS = "SELECT parts FROM cluster"
+# Waits for nodes that are just registering in the number as it is (`storage.nodes.membership`).
+_PARTS = "SELECT parts FROM cluster FOR UPDATE"
 _CHANGE = "UPDATE cluster SET parts = $1"
 _OTHERS = """
     SELECT count(*) FROM nodes
@@ -19,6 +25,19 @@ _DRAIN = """
     INSERT INTO drained_machines (machine) VALUES ($1) ON CONFLICT DO NOTHING RETURNING machine
 """
 _UNDRAIN = "DELETE FROM drained_machines WHERE machine = $1 RETURNING machine"
+# `since` is when a node of the machine was seen last. The rows of dead nodes can stay for some time.
+_STILL_SEEN = """
+    UPDATE drained_machines SET since = now() WHERE machine IN (
+        SELECT coalesce(machine, name) FROM nodes
+        WHERE beat_at > clock_timestamp() - interval '1 hour'
+    )
+"""
+_FORGET = """
+    DELETE FROM drained_machines WHERE since < now() - make_interval(days => $1::int)
+    RETURNING machine
+"""
+
+log = structlog.get_logger("angarium.storage")
 
 
 class PartsError(Exception):
@@ -26,7 +45,7 @@ class PartsError(Exception):
 
     def __init__(self, wanted: int, found: int) -> None:
         super().__init__(
-            f"running servers share this database in {found} parts, and ANGARIUM_PARTS is {wanted}."
+            f"other servers share this database in {found} parts, and this one was started for {wanted}."
             f" Set ANGARIUM_PARTS={found} or leave it out; to change it, stop all servers first"
         )
 
@@ -35,9 +54,10 @@ async def agree_on_parts(connection: Connection, wanted: int | None, first: int)
     """Return the number of parts of the database. `wanted` changes it where no server runs that has
     another number; None accepts what is there. `first` is the number of a database that has none yet.
 
-    Raises PartsError.
+    A server that has agreed on a number and has no node yet can find another number when its nodes
+    register: they end with PartsError. Raises PartsError.
     """
-    async with locked(connection, Lock.OWNERSHIP):
+    async with locked(connection, Lock.OWNERSHIP), connection.transaction():
         await connection.fetch(_FIRST, wanted or first)
         found = int(await connection.fetch_value(_PARTS))
         if wanted is None or wanted == found:
@@ -46,6 +66,22 @@ async def agree_on_parts(connection: Connection, wanted: int | None, first: int)
             raise PartsError(wanted, found)
         await connection.fetch(_CHANGE, wanted)
         return wanted
+
+
+async def require_parts(connection: Connection, own: int) -> None:
+    """Raise PartsError if machines share the database in another number of parts than `own`."""
+    found = await connection.fetch(_PARTS)
+    if found and int(found[0][0]) != own:
+        raise PartsError(own, int(found[0][0]))
+
+
+async def forget_drains(connection: Connection) -> int:
+    """End the drains of machines that were not seen for DRAIN_KEPT_DAYS; return their number."""
+    await connection.fetch(_STILL_SEEN)
+    gone = [str(row[0]) for row in await connection.fetch(_FORGET, DRAIN_KEPT_DAYS)]
+    if gone:
+        log.info("drains.forgotten", machines=gone[:100], count=len(gone), days=DRAIN_KEPT_DAYS)
+    return len(gone)
 
 
 class MachineRows:

@@ -19,6 +19,7 @@ from engine.ports.outage import Outage
 from storage.database.bridge import Bridge
 from storage.database.connection import Connection
 from storage.database.profiles import NODE
+from storage.nodes.cluster import require_parts
 from storage.ownership import Ownership, active_node
 
 # A standby's row of `processes` gives no right: no statement passes this epoch. Rows of killed standbys
@@ -35,24 +36,38 @@ _JOIN = """
     INSERT INTO processes (id, epoch) VALUES ($1::uuid, -1) ON CONFLICT (id) DO NOTHING
 """
 _LEAVE = "DELETE FROM processes WHERE id = $1::uuid"
+# A node with an address shares the database in as many parts as the others. The lock keeps their number
+# as it is until the node's row shows that the number is in use.
 _REGISTER = """
+    WITH agreed AS MATERIALIZED (
+        SELECT cluster.parts FROM cluster WHERE $4::text IS NOT NULL FOR SHARE
+    )
     INSERT INTO nodes (id, name, version, address, machine, part, parts)
-    SELECT id, $2, $3, $4, $5, $6, $7 FROM processes WHERE id = $1::uuid
+    SELECT id, $2, $3, $4, $5, $6, $7 FROM processes
+    WHERE id = $1::uuid AND NOT EXISTS (SELECT FROM agreed WHERE agreed.parts <> $7::smallint)
     ON CONFLICT (id) DO UPDATE SET address = excluded.address
     RETURNING id
 """
+# Parts of statements: the sessions' locks as `sessions`, and whether the row `node` has one of them.
+SESSIONS = """sessions AS MATERIALIZED (
+        SELECT classid::bigint AS high, objid::bigint AS low FROM pg_locks
+        WHERE locktype = 'advisory' AND granted AND objsubid = 1
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    )"""
+LOCKED = """EXISTS (
+            SELECT FROM sessions
+            WHERE high = ('x' || left(node.id::text, 8))::bit(32)::bigint & 4294967295
+              AND low = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint
+                & 4294967295
+        )"""
 # A session's lock is looked for only where another node is: with one node the locks are not read. With
 # many nodes each beat reads locks and leases once, and not for each node.
-_BEAT = """
+_BEAT = f"""
     WITH beaten AS (
         UPDATE nodes SET beat = beat + 1, beat_at = clock_timestamp(),
             accepted_per_s = $2, delivered_per_s = $3, waiting = $4
         WHERE id = $1::uuid RETURNING beat
-    ), sessions AS MATERIALIZED (
-        SELECT classid::bigint AS high, objid::bigint AS low FROM pg_locks
-        WHERE locktype = 'advisory' AND granted AND objsubid = 1
-          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    ), homes AS MATERIALIZED (
+    ), {SESSIONS}, homes AS MATERIALIZED (
         SELECT process, count(*) AS slots FROM home_leases GROUP BY process
     ), shards AS MATERIALIZED (
         SELECT process, count(*) AS shards FROM shard_leases GROUP BY process
@@ -63,12 +78,7 @@ _BEAT = """
         CASE WHEN node.id = $1::uuid THEN (SELECT beat FROM beaten) ELSE beat END AS beat,
         CASE WHEN node.id = $1::uuid THEN 0
             ELSE extract(epoch FROM clock_timestamp() - beat_at) END::float8 AS beat_age_s,
-        CASE WHEN node.id = $1::uuid THEN true ELSE EXISTS (
-            SELECT FROM sessions
-            WHERE high = ('x' || left(node.id::text, 8))::bit(32)::bigint & 4294967295
-              AND low = ('x' || substr(replace(node.id::text, '-', ''), 9, 8))::bit(32)::bigint
-                & 4294967295
-        ) END AS locked,
+        CASE WHEN node.id = $1::uuid THEN true ELSE {LOCKED} END AS locked,
         coalesce(slots = shards, false) AS active,
         coalesce(slots, 0)::int AS slots,
         coalesce(node.machine, name) AS machine, part, parts,
@@ -79,7 +89,7 @@ _BEAT = """
     LEFT JOIN homes ON homes.process = node.id
     LEFT JOIN shards ON shards.process = node.id
     ORDER BY name, node.id
-"""
+"""  # noqa: S608 - constants of ours
 
 
 def session_lock(node: str) -> int:
@@ -182,6 +192,8 @@ class Membership:
             part.of,
         )
         if not registered:
+            if self._address is not None:
+                await require_parts(connection, part.of)
             raise self._ownership.lost()
 
 

@@ -10,6 +10,7 @@ from engine.ports.outage import Outage
 from storage.counters.hours import delete_old_minutes
 from storage.database.connection import Connection
 from storage.log.partitions import Range, make_partitions
+from storage.nodes.cluster import forget_drains
 from storage.retention.removal import (
     delete_expired_keys,
     delete_old_files,
@@ -32,6 +33,7 @@ class Housework:
     old_minutes: int
     old_replays: int
     old_files: int
+    old_drains: int
 
 
 class Housekeeping:
@@ -77,7 +79,7 @@ class Housekeeping:
         covered = await make_partitions(self._connection, now_ms)
         self._on_range(covered)
         if not self._removes:
-            return Housework(covered, [], 0, 0, 0, 0)
+            return Housework(covered, [], 0, 0, 0, 0, 0)
         return Housework(
             covered=covered,
             removed=await remove_old_partitions(self._connection, now_ms, self._retention_days),
@@ -85,4 +87,5 @@ class Housekeeping:
             old_minutes=await delete_old_minutes(self._connection, now_ms, self._retention_days),
             old_replays=await delete_old_replays(self._connection, now_ms, self._retention_days),
             old_files=await delete_old_files(self._connection, now_ms, self._retention_days),
+            old_drains=await forget_drains(self._connection),
         )

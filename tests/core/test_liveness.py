@@ -1,8 +1,12 @@
 """Liveness and succession of nodes: the pure part."""
 
-import pytest
+from collections.abc import Callable
 
-from engine.nodes.liveness import Liveness, NodeRow, NodeState, is_successor
+import pytest
+from msgspec.structs import replace
+
+from engine.nodes.liveness import Liveness, NodeRow, NodeState, is_successor, namesake
+from engine.nodes.parts import WorkerPart
 
 
 def row(node: str, beat: int, *, locked: bool = True) -> NodeRow:
@@ -55,6 +59,48 @@ def test_a_holder_without_a_row_dies_after_a_second() -> None:
     liveness.observe([], 2.0)
     assert liveness.state("old") is NodeState.DEAD
     assert liveness.live() == {"me"}
+
+
+# --- machines with one name
+
+
+def named(node: str, address: str, beat: int, *, part: int = 0, of: int = 2) -> NodeRow:
+    return replace(row(node, beat), machine="one", address=address, part=WorkerPart(part, of))
+
+
+def met(*looks: tuple[NodeRow, ...]) -> NodeRow | None:
+    """Return the namesake that the node `me` finds after some looks."""
+    liveness = Liveness("me")
+    for instant, rows in enumerate(looks):
+        liveness.observe(rows, float(instant))
+    return namesake(liveness)
+
+
+def test_a_machine_finds_another_one_that_works_under_its_name() -> None:
+    looks = [(named("me", "b:1", at), named("other", "a:1", at)) for at in range(3)]
+    found = met(*looks)
+    assert found is not None
+    assert found.id == "other"
+    swapped = [(named("me", "a:1", at), named("other", "b:1", at)) for at in range(3)]
+    assert met(*swapped) is None, "of two machines one stays"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda at: named("other", "a:1", min(at, 1)),  # killed: its last beat was on its way
+        lambda at: named("other", "a:1", at, part=1),  # a process of this machine
+        lambda at: replace(named("other", "a:1", at), machine="two"),
+    ],
+    ids=["killed", "another part", "another machine"],
+)
+def test_other_nodes_are_no_namesakes(other: Callable[[int], NodeRow]) -> None:
+    assert met(*[(named("me", "b:1", at), other(at)) for at in range(9)]) is None
+
+
+def test_servers_of_one_part_need_no_names() -> None:
+    looks = [(named("me", "b:1", at, of=1), named("other", "a:1", at, of=1)) for at in range(9)]
+    assert met(*looks) is None
 
 
 # --- succession

@@ -144,3 +144,16 @@ async def test_a_machine_takes_the_parts_of_one_that_is_killed(
         load.judge(two)
 
     await in_thread(scene)
+
+
+async def test_a_name_belongs_to_one_machine(cluster: Cluster) -> None:
+    def scene() -> None:
+        one = cluster.start("one")
+        until(lambda: one.working() == {"one": 2}, "the machine works")
+        with pytest.raises(RuntimeError, match=r"(?s)ended with 2: .*another machine named 'one'"):
+            cluster.start("one")
+        one.kill()
+        again = cluster.start("one")
+        until(lambda: again.working() == {"one": 2}, "the machine works again")
+
+    await in_thread(scene)
