@@ -80,7 +80,10 @@ class Standby:
         node = None if active is None else active.id
         machine = belongs_on(liveness, part.number, part.of)
         if is_successor(liveness, node, self._candidates(node, machine)):
-            return await server.ownership.succeed(server.upkeep, active)
+            taken = await server.ownership.succeed(server.upkeep, active)
+            if taken is not None:
+                self._relay.leave(node)
+            return taken
         self._pause_s = SOON_S if machine == server.membership.machine else BEAT_S
         self._steer(active)
         return None

@@ -1,6 +1,7 @@
 """The probes of a link between machines: it breaks if the other machine is gone without a word."""
 
 import socket
+from contextlib import suppress
 
 import trio
 
@@ -22,7 +23,8 @@ def probe(sock: socket.socket | trio.socket.SocketType) -> None:
     """Let the kernel probe the other end of a link. A link within the machine needs no probes."""
     if sock.family == socket.AF_UNIX:
         return
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _OPTIONS:
-        if hasattr(socket, name):
-            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    with suppress(OSError):  # the link is gone already: whoever uses it learns that
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _OPTIONS:
+            if hasattr(socket, name):
+                sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

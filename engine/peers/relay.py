@@ -29,11 +29,12 @@ log = structlog.get_logger("angarium.peers")
 
 
 class _Carried:
-    """A connection that is carried. `asked`: the last bytes were the client's."""
+    """A connection that is carried to a `node`. `asked`: the last bytes were the client's."""
 
-    __slots__ = ("asked", "moved_at", "scope")
+    __slots__ = ("asked", "moved_at", "node", "scope")
 
-    def __init__(self) -> None:
+    def __init__(self, node: str) -> None:
+        self.node = node
         self.scope = trio.CancelScope()
         self.asked = False
         self.moved_at = trio.current_time()
@@ -82,9 +83,8 @@ class Relay:
         if target != self._target:
             self._target = target
             self._silent_since, self._told = math.inf, False
-            ends_at = trio.current_time() + PARTING_S
-            for carried in self._carried:
-                carried.scope.deadline = min(carried.scope.deadline, ends_at)
+            for former in {carried.node for carried in self._carried}:
+                self.leave(former)
             self._changed.set()
             self._changed = trio.Event()
 
@@ -107,6 +107,13 @@ class Relay:
         while self._carried:
             self._none = trio.Event()
             await self._none.wait()
+
+    def leave(self, node: str | None) -> None:
+        """Soon close the connections that go to a node: it has been succeeded, and can stand still."""
+        ends_at = trio.current_time() + PARTING_S
+        for carried in self._carried:
+            if carried.node == node:
+                carried.scope.deadline = min(carried.scope.deadline, ends_at)
 
     async def run(self, listeners: Sequence[socket.socket]) -> None:
         """Accept connections and open links for them, until cancelled. The listeners stay open."""
@@ -139,20 +146,20 @@ class Relay:
         self, client: trio.socket.SocketType, address: Address, token: object, nursery: trio.Nursery
     ) -> None:
         try:
-            link = await self._linked(address)
+            link, node = await self._linked(address)
         except BaseException as error:
             if isinstance(error, trio.Cancelled):
                 self.waiting.append((socket.socket(fileno=client.detach()), address))
             client.close()
             self._places.release_on_behalf_of(token)
             raise
-        carried = _Carried()
+        carried = _Carried(node)
         self._carried.add(carried)
         stream = trio.SocketStream(client)
         (self._carriers or nursery).start_soon(self._carry, stream, link, carried, token)
 
-    async def _linked(self, client: Address) -> trio.SocketStream:
-        """Return a link to the active node, as soon as there is one."""
+    async def _linked(self, client: Address) -> tuple[trio.SocketStream, str]:
+        """Return a link to the active node, as soon as there is one, and that node's id."""
         while True:
             target, changed = self._target, self._changed
             if target is None:
@@ -162,7 +169,7 @@ class Relay:
                 with trio.fail_after(WITHIN_S):  # a machine that is gone does not refuse
                     link = await self._dialled(target[1], client)
                 if target == self._target:
-                    return link
+                    return link, target[0]
                 await trio.aclose_forcefully(link)
                 continue
             except (OSError, LinkError, trio.TooSlowError) as error:

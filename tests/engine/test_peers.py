@@ -195,6 +195,31 @@ async def test_a_carried_connection_outlives_the_standby_and_ends_after_an_answe
     assert relay.waiting == []
 
 
+async def test_connections_to_a_node_that_was_succeeded_end_and_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("engine.peers.relay.PARTING_S", 0.0)
+    relay = Relay(NEW)
+    (listener,) = listening_sockets("127.0.0.1", 0)
+    with listener:
+        async with accepting_links() as (port, adopted), trio.open_nursery() as server_end:
+            server_end.start_soon(relay.carry)
+            async with trio.open_nursery() as standby:
+                standby.start_soon(relay.run, [listener])
+                relay.aim("frozen", f"127.0.0.1:{port}")
+                client = await trio.open_tcp_stream(*listener.getsockname()[:2])
+                sock, _ = await adopted.receive()
+                standby.cancel_scope.cancel()
+            server = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
+            async with client, server:
+                relay.leave("other")
+                await client.send_all(b"request")
+                assert await server.receive_some() == b"request"
+                relay.leave("frozen")
+                assert await client.receive_some() == b""
+            server_end.cancel_scope.cancel()
+
+
 async def test_a_client_of_whom_nothing_was_read_is_left_to_the_successor() -> None:
     relay = Relay(NEW)
     (listener,) = listening_sockets("127.0.0.1", 0)
