@@ -55,13 +55,18 @@ def _id(item: Any) -> str:
 
 
 def searched_page(
-    items: list[Item], listing: str, environment: int, below: str | None, limit: int
+    items: list[Item],
+    listing: str,
+    environment: int,
+    below: str | None,
+    limit: int,
+    at_ms: int | None = None,
 ) -> Page[Item]:
-    """Return a page of the delivery log. The search had to stop if the page is short and not the last
-    one."""
+    """Return a page of a filtered list. The search had to stop if the page is short and not the last
+    one. `at_ms`: the instant of `below` in the list's order; None for its creation."""
     found = page(items, listing, environment, below)
     if below is not None and len(items) < limit:
-        found["searchedTo"] = iso(created_at_ms(below))
+        found["searchedTo"] = iso(created_at_ms(below) if at_ms is None else at_ms)
     return found
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from api import shapes
 from api.call import Call
-from api.pages import page, position
+from api.pages import position, searched_page
 from api.queries import AnyOf, PageQuery, all_of
 from api.routes import READ, Command, Embed, Method, Route
 from api.shapes.observability import AuditEntry
@@ -87,7 +87,7 @@ async def listing(call: Call) -> shapes.Page[AuditEntry]:
     below = position(LISTING, call.number, query.cursor)
     found = await call.services.audit_log.entries(reach_of(call), which, below, query.limit)
     items = [view(call, entry) for entry in found.items]
-    return page(items, LISTING, call.number, found.below)
+    return searched_page(items, LISTING, call.number, found.below, query.limit)
 
 
 async def get(call: Call) -> AuditEntry:
@@ -110,7 +110,7 @@ ROUTES = (
         description="Newest first. MCP keys also see changes of the whole workspace (its plan, MCP"
         " keys). Every change is written with its entry or not at all; entries are never"
         " removed. A page can hold fewer than `limit`, even none, and still have a"
-        " `nextCursor`.",
+        " `nextCursor`. Such a page has `searchedTo`.",
         tag=TAG,
         scopes=READ,
         embed=Embed.REFUSED,

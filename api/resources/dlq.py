@@ -9,7 +9,7 @@ from pydantic import Field
 
 from api import shapes
 from api.call import Call
-from api.pages import ordinal, page, position
+from api.pages import ordinal, page, position, searched_page
 from api.queries import AnyOf, PageQuery, all_of, any_of
 from api.resources.deliveries import item_view, own
 from api.resources.destinations import must_exist
@@ -156,7 +156,8 @@ async def listing(call: Call) -> shapes.Page[DlqEntry]:
     which = _visible(call, await own(call, query.which()))
     found = await call.services.dead_letter_log.page(call.number, which, below, query.limit)
     items = [entry_view(call, entry) for entry in found.items]
-    return page(items, LISTING, call.number, found.below)
+    below_id, at_ms = (None, None) if found.below is None else (found.below.id, found.below.at_ms)
+    return searched_page(items, LISTING, call.number, below_id, query.limit, at_ms)
 
 
 def _visible(call: Call, which: DeliveryFilter) -> DeliveryFilter:
@@ -184,8 +185,12 @@ async def groups(call: Call) -> shapes.Page[DlqGroup]:
     shown = found.items[start : start + query.limit]
     more = len(found.items) > start + len(shown)
     following = ordinal(start + len(shown)) if more else None
-    items = [group_view(each, whole=found.whole) for each in shown]
-    return page(items, GROUPS, call.number, following, lambda index: ordinal(start + index + 1))
+    to_ms = found.searched_to_ms
+    items = [group_view(each, whole=to_ms is None) for each in shown]
+    groups = page(items, GROUPS, call.number, following, lambda index: ordinal(start + index + 1))
+    if to_ms is not None:
+        groups["searchedTo"] = iso(to_ms)
+    return groups
 
 
 def group_view(group: DeadGroup, *, whole: bool) -> DlqGroup:
@@ -277,7 +282,8 @@ ROUTES = (
         summary="List the dead-letter queue",
         description="Deliveries that used up their schedule, or got a 410; the latest dead letter"
         " first. A page can hold fewer than `limit`, even none, and still have a"
-        " `nextCursor`.",
+        " `nextCursor`: the time to search for rare values is bounded. Such a page has"
+        " `searchedTo`, an instant of death.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -294,8 +300,9 @@ ROUTES = (
         summary="Group the dead-letter queue by cause",
         description="Entries of a group share destination, error category, response status and error"
         " text without its numbers. The largest group comes first. The latest 20,000"
-        " selected entries are grouped: if there are more, `atLeast` is true. Give a group's"
-        " `signature` to the retry or discard in bulk.",
+        " entries are examined: if there are more, `atLeast` is true, and `searchedTo` is the"
+        " death of the earliest one. Give a group's `signature` to the retry or discard in"
+        " bulk.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from api import shapes
 from api.call import Answer, Call
-from api.pages import page, position
+from api.pages import page, position, searched_page
 from api.queries import AnyOf, PageQuery, Text, all_of, any_of
 from api.resources.content import (
     CONTENT_HEADERS,
@@ -170,7 +170,7 @@ async def listing(call: Call) -> shapes.Page[FileItem]:
         which = structs.replace(which, customers=(call.customer.external_id,))
     found = await call.services.files.library.page(call.number, which, below, query.limit)
     items = [view(call, file) for file in found.items]
-    return page(items, LISTING, call.number, found.below)
+    return searched_page(items, LISTING, call.number, found.below, query.limit)
 
 
 async def get(call: Call) -> FileItem:

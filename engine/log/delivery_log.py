@@ -308,6 +308,13 @@ class DeadPosition(Struct, frozen=True):
     id: str
 
 
+class DeadPage(Struct, frozen=True):
+    """A page, the latest death first; see `DeliveryPage`. `below` is a place in the queue."""
+
+    items: list[DeliveryEntry]
+    below: DeadPosition | None
+
+
 class DeadGroup(Struct, frozen=True, kw_only=True):
     """Entries of one destination that failed for the same reason. `signature` is a digest of what is the
     same: the destination, the category, the status, and the error without its numbers. `sample` is the
@@ -326,10 +333,11 @@ class DeadGroup(Struct, frozen=True, kw_only=True):
 
 
 class DeadGroups(Struct, frozen=True):
-    """The groups of the latest dead letters, the largest first. `whole`: none was left out."""
+    """The groups of the latest dead letters, the largest first. `searched_to_ms`: the earliest death that was
+    examined; None if all were."""
 
     items: list[DeadGroup]
-    whole: bool
+    searched_to_ms: int | None
 
 
 class DeadLetterLog(Protocol):
@@ -338,7 +346,7 @@ class DeadLetterLog(Protocol):
 
     async def page(
         self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int
-    ) -> DeliveryPage:
+    ) -> DeadPage:
         """Return a page of entries below a place. It may be short, even empty, with a `below`."""
 
     async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:

@@ -9,9 +9,9 @@ import msgspec
 from engine.log.delivery_log import (
     DeadGroup,
     DeadGroups,
+    DeadPage,
     DeadPosition,
     DeliveryFilter,
-    DeliveryPage,
 )
 from engine.ports import TooSlowError
 from storage.database.bridge import Pool
@@ -81,8 +81,9 @@ grouped AS (
 )
 SELECT g.signature, g.count, g.first_ms, g.last_ms, g.event_types[1:{types}] AS event_types,
        d.id::text AS sample, d.destination::text AS destination, d.error_category,
-       d.response_status, d.last_error, (SELECT count(*) FROM examined) AS examined
-FROM grouped g JOIN examined d ON d.place = g.place
+       d.response_status, d.last_error, ends.number AS examined, ends.last_ms AS bottom_ms
+FROM (SELECT count(*) AS number, min(dead_lettered_at_ms) AS last_ms FROM examined) ends
+LEFT JOIN (grouped g JOIN examined d ON d.place = g.place) ON true
 ORDER BY g.count DESC, g.signature"""
 
 
@@ -126,10 +127,10 @@ class PostgresDeadLetterLog:
 
     async def page(
         self, environment: int, which: DeliveryFilter, below: DeadPosition | None, limit: int
-    ) -> DeliveryPage:
+    ) -> DeadPage:
         """Return a page of entries; see the port."""
         if which.destinations == ():
-            return DeliveryPage([], None)
+            return DeadPage([], None)
         one, left = _way(which)
         searchers = self._searchers if _SUMMARISED & left.keys() else None
         look_at = limit + 1
@@ -158,8 +159,9 @@ class PostgresDeadLetterLog:
                 bottom = None
         shown = [delivery_entry(_without_ends(row)) for row in found[:limit]]
         if len(found) > limit:
-            return DeliveryPage(shown, shown[-1].id)
-        return DeliveryPage(shown, None if bottom is None else bottom.id)
+            last = found[limit - 1]
+            return DeadPage(shown, DeadPosition(last["dead_lettered_at_ms"], shown[-1].id))
+        return DeadPage(shown, bottom)
 
     @staticmethod
     async def _search(
@@ -173,14 +175,15 @@ class PostgresDeadLetterLog:
     async def groups(self, environment: int, which: DeliveryFilter) -> DeadGroups:
         """Return the groups of the latest dead letters; see the port."""
         if which.destinations == ():
-            return DeadGroups([], whole=True)
+            return DeadGroups([], None)
         one, left = _way(which)
         arguments = _arguments(environment, which, None, GROUPED, one=one)
         rows = await self._pool.fetch(
             groups_statement(one, tuple(left)), *arguments, *left.values()
         )
-        whole = not rows or rows[0]["examined"] < GROUPED
-        return DeadGroups([_group(dict(row)) for row in rows], whole=whole)
+        to_ms = rows[0]["bottom_ms"] if rows[0]["examined"] == GROUPED else None
+        found = [dict(row) for row in rows if row["signature"] is not None]
+        return DeadGroups([_group(fields) for fields in found], to_ms)
 
 
 def _way(which: DeliveryFilter) -> tuple[bool, dict[str, Any]]:
@@ -219,7 +222,7 @@ def _without_ends(row: Any) -> dict[str, Any]:
 
 
 def _group(fields: dict[str, Any]) -> DeadGroup:
-    del fields["examined"]
+    del fields["examined"], fields["bottom_ms"]
     error = fields["last_error"]
     fields["last_error"] = None if error is None else error.decode("utf-8", "replace")
     return msgspec.convert(fields, DeadGroup)

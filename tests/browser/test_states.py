@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -14,6 +15,7 @@ from tests.process.house import until
 from tests.process.receiver import Answer, always
 
 LIST = re.compile(r"^http://[^/]+/deliveries\?")  # the API's, not the page of that name
+GROUPS = re.compile(r"^http://[^/]+/dlq/groups\?")
 PAYLOAD_BYTES = 256 * 1024
 
 
@@ -74,6 +76,20 @@ def test_a_rare_match_is_searched_for_and_the_search_can_be_stopped(
     page.get_by_role("button", name="Search further").click()
     page.locator("tbody tr").first.wait_for()
     assert len(held) == 1
+
+
+def test_causes_that_were_cut_say_how_far_back_they_were_counted(window: Window) -> None:
+    cut: dict[str, Any] = {
+        "items": [],
+        "nextCursor": None,
+        "searchedTo": "2026-01-02T03:04:05.000Z",
+    }
+    page = window.page
+    page.route(GROUPS, lambda route: route.fulfill(json=cut))
+    page.goto(f"{window.url}/console/dev/dlq?eventType=order.created")
+    expect(page.locator(".more")).to_contain_text("Searched back to")
+    expect(page.locator(".more")).not_to_contain_text("That is all.")
+    page.unroute(GROUPS)
 
 
 def test_filters_show_the_same_list_elsewhere(window: Window, browser: Window, town: Town) -> None:

@@ -157,3 +157,19 @@ def test_a_terminal_of_another_encoding_shows_what_it_can(tmp_path: Path) -> Non
         [sys.executable, "-c", script], env=env, cwd=ROOT, capture_output=True, check=True
     )
     assert done.stdout == b'{"a": "\\u2603"}\na  \\u2603\n'
+
+
+def test_a_list_that_was_cut_says_how_far_back_it_goes(
+    terminal: Callable[[bool], io.StringIO], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page: dict[str, Any] = {
+        "items": [],
+        "nextCursor": None,
+        "searchedTo": "2026-01-02T03:04:05.000Z",
+    }
+    columns = (Column("ID", "id"),)
+    Output("table").listing(lambda limit, cursor: page, columns, limit=None, cursor=None)
+    assert "examined back to 2026-01-02T03:04:05.000Z" in capsys.readouterr().err
+    out = terminal(False)
+    Output("json").listing(lambda limit, cursor: page, columns, limit=None, cursor=None)
+    assert json.loads(out.getvalue()) == page

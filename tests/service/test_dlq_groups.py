@@ -1,7 +1,10 @@
 """The dead-letter queue in the order of death, in groups, and worked off by group, number and rate."""
 
+import pytest
+
 from api.cli.remote.dlq import MOST
 from engine.control.dlq import MOST as OF_ONE_REQUEST
+from storage.dead_letters import listing
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
@@ -109,3 +112,49 @@ async def test_the_queue_is_in_the_order_of_death(
 
 def test_the_command_asks_for_no_more_than_a_request_does() -> None:
     assert MOST == OF_ONE_REQUEST
+
+
+async def test_a_page_that_had_to_stop_says_how_far_back_in_death_it_searched(
+    house: ServiceHouse, api: Caller, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await dead_of_two_causes(house, api, receiver)
+    entries = (await api("GET", "/dlq")).json["items"]
+    deaths = [each["deadLetteredAt"] for each in entries]
+    monkeypatch.setattr(listing, "EXAMINED", 2)
+    monkeypatch.setattr(listing, "SCATTERED", 2)
+    # The search beyond what is examined takes longer than its time.
+    slow = listing._SEARCH.replace("ORDER BY", "AND pg_sleep(1)::text IS NOT NULL ORDER BY")
+    monkeypatch.setattr(listing, "_SEARCH", slow)
+    listing.search_statement.cache_clear()
+    try:
+        path = f"/dlq?eventType={entries[-1]['eventType']}&errorCategory=HTTP_5XX&limit=5"
+        pages = [(await api("GET", path)).json]
+        while pages[-1]["nextCursor"] is not None:
+            pages.append((await api("GET", f"{path}&cursor={pages[-1]['nextCursor']}")).json)
+    finally:
+        listing.search_statement.cache_clear()
+    assert [page.get("searchedTo") for page in pages] == [deaths[1], deaths[3], None]
+    found = [each["id"] for page in pages for each in page["items"]]
+    assert found == [each["id"] for each in entries if each["eventType"] == "e.one"]
+    full = (await api("GET", "/dlq?limit=2")).json
+    assert len(full["items"]) == 2
+    assert "searchedTo" not in full
+
+
+async def test_groups_say_how_far_back_in_death_they_were_counted(
+    house: ServiceHouse, api: Caller, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await dead_of_two_causes(house, api, receiver)
+    deaths = [each["deadLetteredAt"] for each in (await api("GET", "/dlq")).json["items"]]
+    whole = (await api("GET", "/dlq/groups")).json
+    assert "searchedTo" not in whole
+    monkeypatch.setattr(listing, "GROUPED", 3)
+    part = (await api("GET", "/dlq/groups")).json
+    assert (part["searchedTo"], sum(each["count"] for each in part["items"])) == (deaths[2], 3)
+    assert all(each["atLeast"] for each in part["items"])
+    none = (await api("GET", "/dlq/groups?eventType=e.none")).json
+    assert none == {"items": [], "nextCursor": None, "searchedTo": deaths[2]}
+    assert (await api("GET", "/dlq/groups?eventType=e.none&to=2020-01-01T00:00:00Z")).json == {
+        "items": [],
+        "nextCursor": None,
+    }

@@ -121,3 +121,22 @@ async def test_a_page_that_had_to_stop_says_how_far_it_searched(
     assert "searchedTo" not in whole
     full = (await api("GET", "/events?limit=2")).json
     assert "searchedTo" not in full
+
+
+async def test_a_page_of_changes_says_how_far_it_searched(
+    api: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcdefgh":
+        await destination(api, f"http://127.0.0.1:9/{name}")
+    entries = (await api("GET", "/audit-logs?limit=100")).json
+    assert "searchedTo" not in entries
+    monkeypatch.setattr(walk, "EXAMINED", 5)
+    monkeypatch.setattr(walk, "FIRST", 3)
+    path = "/audit-logs?objectType=destination&action=routing_rule.create&limit=2"
+    page = (await api("GET", path)).json
+    assert page["items"] == []
+    assert page["nextCursor"] is not None
+    assert page["searchedTo"] in [each["createdAt"] for each in entries["items"]]
+    while page["nextCursor"] is not None:
+        page = (await api("GET", f"{path}&cursor={page['nextCursor']}")).json
+    assert "searchedTo" not in page

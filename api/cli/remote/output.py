@@ -100,8 +100,12 @@ class Output:
             if cursor is None or (limit is not None and shown >= limit):
                 break
         if self.form == "json":
-            click.echo(json_text({"items": kept, "nextCursor": cursor}, indent=True))
+            click.echo(json_text({**page, "items": kept}, indent=True))
         elif self.form == "table":
+            if cursor is None and "searchedTo" in page:
+                note(
+                    f"examined back to {page['searchedTo']}: narrow the filters to see what is older"
+                )
             if not shown:
                 note("nothing found")
             elif cursor is not None:

@@ -646,7 +646,8 @@ export class DlqResource extends Resource {
   /**
    * List the dead-letter queue: one page. Deliveries that used up their schedule, or got a 410; the
    * latest dead letter first. A page can hold fewer than `limit`, even none, and still have a
-   * `nextCursor`.
+   * `nextCursor`: the time to search for rare values is bounded. Such a page has `searchedTo`, an
+   * instant of death.
    */
   list(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqEntry>> {
     return this.call({ method: "GET", path: "/dlq", query }, options);
@@ -655,7 +656,8 @@ export class DlqResource extends Resource {
   /**
    * List the dead-letter queue: all pages. Deliveries that used up their schedule, or got a 410;
    * the latest dead letter first. A page can hold fewer than `limit`, even none, and still have a
-   * `nextCursor`.
+   * `nextCursor`: the time to search for rare values is bounded. Such a page has `searchedTo`, an
+   * instant of death.
    */
   iterate(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqEntry> {
     return this.pages("/dlq", query, options);
@@ -664,8 +666,8 @@ export class DlqResource extends Resource {
   /**
    * Group the dead-letter queue by cause: one page. Entries of a group share destination, error
    * category, response status and error text without its numbers. The largest group comes first.
-   * The latest 20,000 selected entries are grouped: if there are more, `atLeast` is true. Give a
-   * group's `signature` to the retry or discard in bulk.
+   * The latest 20,000 entries are examined: if there are more, `atLeast` is true, and `searchedTo`
+   * is the death of the earliest one. Give a group's `signature` to the retry or discard in bulk.
    */
   groupsPage(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<DlqGroup>> {
     return this.call({ method: "GET", path: "/dlq/groups", query }, options);
@@ -674,8 +676,8 @@ export class DlqResource extends Resource {
   /**
    * Group the dead-letter queue by cause: all pages. Entries of a group share destination, error
    * category, response status and error text without its numbers. The largest group comes first.
-   * The latest 20,000 selected entries are grouped: if there are more, `atLeast` is true. Give a
-   * group's `signature` to the retry or discard in bulk.
+   * The latest 20,000 entries are examined: if there are more, `atLeast` is true, and `searchedTo`
+   * is the death of the earliest one. Give a group's `signature` to the retry or discard in bulk.
    */
   groups(query: { limit?: number; from?: string | Date; to?: string | Date; destinationId?: string | string[]; eventType?: string | string[]; errorCategory?: ErrorCategory | ErrorCategory[]; signature?: string | string[] } = {}, options?: CallOptions): AsyncIterable<DlqGroup> {
     return this.pages("/dlq/groups", query, options);
@@ -933,7 +935,7 @@ export class AuditLogsResource extends Resource {
    * List changes of configuration: one page. Newest first. MCP keys also see changes of the whole
    * workspace (its plan, MCP keys). Every change is written with its entry or not at all; entries
    * are never removed. A page can hold fewer than `limit`, even none, and still have a
-   * `nextCursor`.
+   * `nextCursor`. Such a page has `searchedTo`.
    */
   list(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } & { cursor?: string } = {}, options?: CallOptions): Promise<Page<AuditEntry>> {
     return this.call({ method: "GET", path: "/audit-logs", query }, options);
@@ -943,7 +945,7 @@ export class AuditLogsResource extends Resource {
    * List changes of configuration: all pages. Newest first. MCP keys also see changes of the whole
    * workspace (its plan, MCP keys). Every change is written with its entry or not at all; entries
    * are never removed. A page can hold fewer than `limit`, even none, and still have a
-   * `nextCursor`.
+   * `nextCursor`. Such a page has `searchedTo`.
    */
   iterate(query: { limit?: number; action?: string | string[]; objectType?: string | string[]; objectId?: string | string[]; actorId?: string | string[]; from?: string | Date; to?: string | Date } = {}, options?: CallOptions): AsyncIterable<AuditEntry> {
     return this.pages("/audit-logs", query, options);

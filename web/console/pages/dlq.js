@@ -83,7 +83,7 @@ function Causes({ given, empty }) {
   useStream(api, "dlq", {}, { dlq: () => found.reload() }, found.reload);
   const items = found.items;
   if (!items) return found.error ? h(Failure, { error: found.error, retry: found.reload }) : h(Skeleton, { rows: 8 });
-  if (!items.length) return empty;
+  if (!items.length) return html`${empty}${found.searchedTo && h(More, { list: found })}`;
   const total = items.reduce((/** @type {number} */ sum, /** @type {any} */ each) => sum + each.count, 0);
   const more = found.more || items.some((/** @type {any} */ each) => each.atLeast);
   return html`<p class="inside quiet">${tn("{n} cause", "{n} causes", items.length)}, ${tn("{n} dead letter", "{n} dead letters", total)}${more ? "+" : ""}</p>

@@ -5,12 +5,12 @@ import { Moment } from "./moment.js";
 
 /** @param {{list: {items: any[] | null, more: (() => void) | null, stop?: (() => void) | null, searchedTo?: string | null}}} props `list`: what `usePages` returns */
 export function More({ list: { items, more, stop, searchedTo } }) {
-  if (!items?.length && !more && !stop) return null;
+  if (!items?.length && !more && !stop && !searchedTo) return null;
   return html`<div class="more" role="status">
     ${items && html`<span>${t("{count} shown", { count: items.length })}</span>`}
     ${searchedTo && html`<span>${t("Searched back to")} ${h(Moment, { at: searchedTo })}</span>`}
     ${stop && html`<span>${t("Searching…")}</span><button type="button" class="button" onClick=${stop}>${t("Stop")}</button>`}
     ${more && html`<button type="button" class="button" onClick=${more}>${t("Search further")}</button>`}
-    ${!more && !stop && html`<span>${t("That is all.")}</span>`}
+    ${!more && !stop && !searchedTo && html`<span>${t("That is all.")}</span>`}
   </div>`;
 }

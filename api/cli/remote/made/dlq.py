@@ -11,7 +11,8 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "List the dead-letter queue.\n\nDeliveries that used up their schedule, or got a "
             "410; the latest dead letter first. A page can hold fewer than `limit`, even "
-            "none, and still have a `nextCursor`."
+            "none, and still have a `nextCursor`: the time to search for rare values is "
+            "bounded. Such a page has `searchedTo`, an instant of death."
         ),
         columns=(
             Column("DEAD SINCE", "deadLetteredAt"),
@@ -77,9 +78,9 @@ PLAIN: tuple[Plain, ...] = (
         help=(
             "Group the dead-letter queue by cause.\n\nEntries of a group share destination, "
             "error category, response status and error text without its numbers. The largest "
-            "group comes first. The latest 20,000 selected entries are grouped: if there are "
-            "more, `atLeast` is true. Give a group's `signature` to the retry or discard in "
-            "bulk."
+            "group comes first. The latest 20,000 entries are examined: if there are more, "
+            "`atLeast` is true, and `searchedTo` is the death of the earliest one. Give a "
+            "group's `signature` to the retry or discard in bulk."
         ),
         columns=(
             Column("COUNT", "count"),

@@ -24,7 +24,8 @@ class AsyncAuditLogs(AsyncResource):
 
         Newest first. MCP keys also see changes of the whole workspace (its plan, MCP keys).
         Every change is written with its entry or not at all; entries are never removed. A
-        page can hold fewer than `limit`, even none, and still have a `nextCursor`.
+        page can hold fewer than `limit`, even none, and still have a `nextCursor`. Such a
+        page has `searchedTo`.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/audit-logs", query))
@@ -34,7 +35,8 @@ class AsyncAuditLogs(AsyncResource):
 
         Newest first. MCP keys also see changes of the whole workspace (its plan, MCP keys).
         Every change is written with its entry or not at all; entries are never removed. A
-        page can hold fewer than `limit`, even none, and still have a `nextCursor`.
+        page can hold fewer than `limit`, even none, and still have a `nextCursor`. Such a
+        page has `searchedTo`.
         """
         return follow_pages(self._send, "/audit-logs", {**chosen, "limit": PAGE})
 

@@ -27,7 +27,9 @@ class AsyncDlq(AsyncResource):
         """List the dead-letter queue: one page.
 
         Deliveries that used up their schedule, or got a 410; the latest dead letter first. A
-        page can hold fewer than `limit`, even none, and still have a `nextCursor`.
+        page can hold fewer than `limit`, even none, and still have a `nextCursor`: the time
+        to search for rare values is bounded. Such a page has `searchedTo`, an instant of
+        death.
         """
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/dlq", query))
@@ -36,7 +38,9 @@ class AsyncDlq(AsyncResource):
         """List the dead-letter queue: all pages.
 
         Deliveries that used up their schedule, or got a 410; the latest dead letter first. A
-        page can hold fewer than `limit`, even none, and still have a `nextCursor`.
+        page can hold fewer than `limit`, even none, and still have a `nextCursor`: the time
+        to search for rare values is bounded. Such a page has `searchedTo`, an instant of
+        death.
         """
         return follow_pages(self._send, "/dlq", {**chosen, "limit": PAGE})
 
@@ -53,9 +57,9 @@ class AsyncDlq(AsyncResource):
         """Group the dead-letter queue by cause: all pages.
 
         Entries of a group share destination, error category, response status and error text
-        without its numbers. The largest group comes first. The latest 20,000 selected entries
-        are grouped: if there are more, `atLeast` is true. Give a group's `signature` to the
-        retry or discard in bulk.
+        without its numbers. The largest group comes first. The latest 20,000 entries are
+        examined: if there are more, `atLeast` is true, and `searchedTo` is the death of the
+        earliest one. Give a group's `signature` to the retry or discard in bulk.
         """
         return follow_pages(
             self._send,
