@@ -233,6 +233,7 @@ class DestinationCommands:
             following = change(present)
             if following is present:
                 return present
+            following = following.after(present)
             shown = differences(_audited(present), _audited(following))
             secrets = [f"config.{name}" for name in changed_secrets(present, following)]
             secrets += authentication.changed_secrets(

@@ -194,6 +194,8 @@ def engine_view(
         method=record.method,
         authentication=authentication.per_attempt(record.authentication),
         disable_after_s=record.disable_after_s,
+        enabled_version=record.enabled_version,
+        moved_version=record.moved_version,
     )
 
 

@@ -118,3 +118,6 @@ class Destination(Struct, frozen=True, kw_only=True):
     method: HttpMethod = HttpMethod.POST
     authentication: ClientCredentials | MutualTls | None = None  # other kinds are among `headers`
     disable_after_s: int | None = None
+    # The last versions that enabled it and that changed its URL; 0: none that is known.
+    enabled_version: int = 0
+    moved_version: int = 0

@@ -55,7 +55,7 @@ class Throttle:
         self.full = False  # whether the last attempts filled all places
         self.limit: AdaptiveLimit | None = None  # the limit that `width` follows
         if config.adapts:
-            kept = None if snapshot is None else snapshot.limit
+            kept = None if snapshot is None or _moved(config, snapshot) else snapshot.limit
             self._adapt(AdaptiveLimit(most_of(config), now, kept))
         if snapshot is not None:
             self._restore(config, now, snapshot)
@@ -196,7 +196,8 @@ class Throttle:
     def configure(self, old: Destination, new: Destination, now: float) -> None:
         """Follow a change of the configuration."""
         enabled = old.status != new.status and new.status == DestinationStatus.ACTIVE
-        moved = old.url != new.url
+        enabled = enabled or new.enabled_version > old.version  # with a version between the two
+        moved = old.url != new.url or new.moved_version > old.version
         if enabled or moved:
             self.circuit.repaired(now)
             self.failing.spare(now)
@@ -205,10 +206,7 @@ class Throttle:
         elif self.paused_until is not None:
             self.paused_until = min(self.paused_until, now + retry_after_s(new, math.inf))
         if self.gone_version is not None:
-            # A new URL or the disabling itself ends the hold. If it is for failing too long, so does a
-            # configuration without that limit. It stays after any other change.
-            settled = moved or new.status != DestinationStatus.ACTIVE
-            settled = settled or (self.overdue and new.disable_after_s is None)
+            settled = moved or enabled or self._hold_ends(new)
             self.gone_version = None if settled else new.version
             self.changed = True
         if old.rate_per_second != new.rate_per_second:
@@ -219,6 +217,13 @@ class Throttle:
         if enabled or moved or old.status != new.status:
             self.changed = True
         self._resize(old, new, now, moved=moved)
+
+    def _hold_ends(self, new: Destination) -> bool:
+        """Return whether a destination that was to be disabled need not be. A new URL or the disabling
+        itself ends that hold. If it is for failing too long, so does a configuration without that
+        limit. It stays after any other change."""
+        disabled = new.status != DestinationStatus.ACTIVE
+        return disabled or (self.overdue and new.disable_after_s is None)
 
     def resume(self, now: float) -> None:
         """End a Retry-After, and let an open circuit probe at once, because an operator says that all
@@ -315,24 +320,37 @@ class Throttle:
             self.changed = self.changed or limit.moved
 
     def _restore(self, config: Destination, now: float, snapshot: Snapshot) -> None:
+        """Take over a snapshot. What has changed since then counts as in `configure`."""
+        moved = _moved(config, snapshot)
+        enabled = config.enabled_version > _seen(config, snapshot)
         if snapshot.circuit is not None:
             kept = snapshot.circuit
             self.circuit.reopen(
                 kept.opened_at, kept.next_probe_at, kept.tries, now, quiet=kept.quiet
             )
-        if snapshot.paused_until is not None and snapshot.paused_until > now:
+        if not moved and snapshot.paused_until is not None and snapshot.paused_until > now:
             # even if the clock has stepped
             left = retry_after_s(config, snapshot.paused_until - now)
             self.paused_until = now + left
-        if snapshot.blocked_since is not None:
+        if not moved and snapshot.blocked_since is not None:
             self.blocked_since = min(snapshot.blocked_since, now)  # even if the clock has stepped
-        if snapshot.gone_version == config.version:
-            self.gone_version, self.overdue = snapshot.gone_version, snapshot.overdue
-        if snapshot.seen not in (None, config.version):
-            # The destination can have been enabled or moved while it had no machine.
+        if snapshot.gone_version is not None:
+            self.overdue = snapshot.overdue
+            settled = moved or enabled or self._hold_ends(config)
+            self.gone_version = None if settled else config.version
+        if enabled or moved:
             self.circuit.repaired(now)
             self.failing.spare(now)
+        if snapshot.seen != config.version:
             self.changed = True
+
+
+def _seen(config: Destination, snapshot: Snapshot) -> int:
+    return config.version if snapshot.seen is None else snapshot.seen
+
+
+def _moved(config: Destination, snapshot: Snapshot) -> bool:
+    return config.moved_version > _seen(config, snapshot)
 
 
 # Seconds since the epoch are exact to 0.2 us, so after a wait a bucket can lack the flow of one such

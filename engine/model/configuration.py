@@ -6,6 +6,7 @@ No record is shown as it is: views mask the secrets.
 from enum import Enum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.core.destination import Authentication, SigningKey, Template, Transform
 from engine.core.vocabulary import (
@@ -57,6 +58,17 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     method: HttpMethod = HttpMethod.POST
     authentication: Authentication | None = None  # in clear
     disable_after_s: int | None = None
+    enabled_version: int = 0  # the last one that enabled it
+    moved_version: int = 0  # the last one that changed its URL
+
+    def after(self, before: "DestinationRecord") -> "DestinationRecord":
+        """Return this version, as the successor of `before`."""
+        enabled = self.status is DestinationStatus.ACTIVE and before.status is not self.status
+        return replace(
+            self,
+            enabled_version=self.version if enabled else before.enabled_version,
+            moved_version=self.version if self.url != before.url else before.moved_version,
+        )
 
 
 class TransformStatus(Enum):

@@ -22,7 +22,8 @@ _COLUMNS = """
     SELECT environment, id::text AS id, version, status, name, description, url, customer,
            customer_account::text AS customer_account, concurrency, adapts, ordering, timeout_ms,
            rate_per_second, dry_run, retry_schedule_s, algorithm, headers, sealed, updated_at_ms,
-           method, authentication, disable_after_s, transform::text AS transform, template, config,
+           method, authentication, disable_after_s, enabled_version, moved_version,
+           transform::text AS transform, template, config,
            CASE WHEN transform IS NOT NULL THEN (
                SELECT version FROM transform_scripts s
                WHERE s.environment = destinations.environment AND s.id = destinations.transform
@@ -37,7 +38,7 @@ _SOURCE = """
 SELECT_DESTINATIONS = _COLUMNS + _SOURCE + " FROM destinations"
 # A page would read up to 64 KiB of script for each destination, and shows none of it.
 _LISTED = _COLUMNS + " NULL::bytea AS transform_source FROM destinations"
-_COLUMN_COUNT = 28  # arguments of a row, see `_columns`; the audit entry's come behind them
+_COLUMN_COUNT = 30  # arguments of a row, see `_columns`; the audit entry's come behind them
 _VERSION = """version AS (
         INSERT INTO destination_versions
             (environment, destination, version, status, url, headers, algorithm, written_at_ms,
@@ -56,11 +57,11 @@ _DISCARDING = """, discarding AS (
     )"""
 # The second of two sessions waits for the row, and then sees the new count: the limit is exact.
 _ROOM = (
-    own_tally(41)  # noqa: S608 - made of constants only
+    own_tally(43)  # noqa: S608 - made of constants only
     + """, room AS (
         UPDATE environments SET destinations = destinations + 1
-        WHERE number = $1::integer AND destinations < $40::integer
-          AND ($41::uuid IS NULL OR EXISTS (SELECT FROM own)) RETURNING number
+        WHERE number = $1::integer AND destinations < $42::integer
+          AND ($43::uuid IS NULL OR EXISTS (SELECT FROM own)) RETURNING number
     )"""
 )
 _LEFT = """, departed AS (
@@ -78,11 +79,12 @@ _CREATE = audited(
             (environment, id, version, status, name, description, url, customer, customer_account,
              concurrency, ordering, timeout_ms, rate_per_second, dry_run, retry_schedule_s, algorithm,
              headers, sealed, updated_at_ms, transform, template, config, adapts,
-             authentication, method, disable_after_s)
+             authentication, method, disable_after_s, enabled_version, moved_version)
         SELECT number, $2::uuid, $3::integer, $4::smallint, $5, $6, $7, $8, $9::uuid,
                $10::smallint, $11::smallint, $12::integer, $13::double precision, $14::boolean,
                $15::integer[], $16::smallint, $17::bytea, $18::bytea, $19::bigint, $20::uuid, $21,
-               $22::bytea, $24::boolean, $25::bytea, $26::smallint, $27::integer
+               $22::bytea, $24::boolean, $25::bytea, $26::smallint, $27::integer,
+               $29::integer, $30::integer
         FROM room
         RETURNING id
     """,
@@ -100,7 +102,8 @@ _SET = """
             retry_schedule_s = $15::integer[], algorithm = $16::smallint, headers = $17::bytea,
             sealed = $18::bytea, updated_at_ms = $19::bigint, transform = $20::uuid,
             template = $21, config = $22::bytea, adapts = $24::boolean,
-            authentication = $25::bytea, method = $26::smallint, disable_after_s = $27::integer
+            authentication = $25::bytea, method = $26::smallint, disable_after_s = $27::integer,
+            enabled_version = $29::integer, moved_version = $30::integer
 """
 _IF_PREDECESSOR = """
         WHERE environment = $1::integer AND id = $2::uuid AND version = $3::integer - 1
@@ -110,7 +113,7 @@ _REPLACE = audited(
     _SET + _IF_PREDECESSOR, _COLUMN_COUNT + 1, "destination", _VERSION + _DISCARDING + _LEFT
 )
 _STAMPED = """, stamped AS (
-        UPDATE transform_scripts SET published_at_ms = $40::bigint
+        UPDATE transform_scripts SET published_at_ms = $42::bigint
         WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
     )"""
 # The script's row is locked first, so that no session removes the script meanwhile: a session that
@@ -252,6 +255,8 @@ class Destinations:
             int(record.method),
             record.disable_after_s,
             not isinstance(record.authentication, MutualTls | None),
+            record.enabled_version,
+            record.moved_version,
         )
 
     def _sealed(self, record: DestinationRecord) -> bytes | None:
@@ -303,6 +308,8 @@ class Destinations:
             method=HttpMethod(row["method"]),
             authentication=self._authentication(row),
             disable_after_s=row["disable_after_s"],
+            enabled_version=row["enabled_version"],
+            moved_version=row["moved_version"],
         )
 
 

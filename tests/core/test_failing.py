@@ -168,8 +168,9 @@ def test_a_destination_that_was_enabled_without_a_machine_has_all_its_time_anew(
         "retry_schedule_s": (1,) * 20,
     }
     late = FAILING_AT + 10 * PATIENCE_S
-    for version, patient in ((1, False), (3, True)):
-        heir = a_machine(snapshot=machine.snapshot(), version=version, now=late, **options)
+    for version, enabled, patient in ((1, 0, False), (3, 0, False), (3, 2, True)):
+        options |= {"version": version, "enabled_version": enabled}
+        heir = a_machine(snapshot=machine.snapshot(), now=late, **options)
         heir.arrive([a_delivery(9)], late)
         end(heir, a_failure(late))
         assert overdue(heir) is not patient

@@ -55,7 +55,12 @@ def test_retry_after_holds_the_whole_destination() -> None:
 
 @pytest.mark.parametrize(
     ("change", "sent"),
-    [({"url": "http://other.test/hook"}, [2]), ({"name": "renamed"}, []), ({"headers": {}}, [])],
+    [
+        ({"url": "http://other.test/hook", "moved_version": 2}, [2]),
+        ({"moved_version": 2}, [2]),  # there and back
+        ({"name": "renamed"}, []),
+        ({"headers": {}}, []),
+    ],
 )
 def test_a_changed_url_alone_ends_a_retry_after(change: dict[str, Any], sent: list[int]) -> None:
     machine = a_machine(concurrency=1)
@@ -101,6 +106,31 @@ def test_an_open_circuit_sends_one_probe_and_a_success_lets_all_go() -> None:
     (probe,) = step(machine, NOW + 4).send
     machine.judged(probe, a_success(), NOW + 5)
     assert len(step(machine, NOW + 5).send) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "repairs"),
+    [
+        ({"name": "renamed"}, False),
+        ({"concurrency": 9}, False),
+        ({"enabled_version": 3}, True),  # disabled by version 2
+        ({"moved_version": 2}, True),  # there and back
+        ({"url": "http://other.test/hook", "moved_version": 3}, True),
+    ],
+)
+def test_an_awake_and_a_dormant_destination_follow_a_change_alike(
+    change: dict[str, Any], repairs: bool
+) -> None:
+    awake = a_machine(retry_schedule_s=(7200,), concurrency=50)
+    open_circuit(awake)
+    snapshot = awake.snapshot()
+    options = {"retry_schedule_s": (7200,), "concurrency": 50, "version": 3, **change}
+    awake.configure(a_destination(**options), NOW)
+    roused = a_machine(snapshot=snapshot, **options)
+    for machine in (awake, roused):
+        machine.arrive([a_delivery(11)], NOW)
+        assert seqs(step(machine).send) == [11] * repairs
+        assert seqs(step(machine, NOW + 1).send) == [11] * (not repairs)
 
 
 def test_a_probe_keeps_to_its_own_schedule() -> None:
@@ -161,9 +191,20 @@ def test_a_410_is_dead_and_stops_all_until_somebody_acts() -> None:
     commands = step(machine)
     assert (commands.disable, commands.send) == (True, []), "a PATCH in between changes nothing"
     assert not machine.idle(NOW)
-    heir = a_machine(snapshot=machine.snapshot(), version=2)
-    heir.arrive([a_delivery(9)], NOW)
-    assert step(heir).send == []
+    for version in (2, 3):  # 3: one more PATCH, while no machine was there
+        heir = a_machine(snapshot=machine.snapshot(), version=version)
+        heir.arrive([a_delivery(9)], NOW)
+        commands = step(heir)
+        assert (commands.disable, commands.send) == (True, [])
+    for moved, enabled in ((3, 0), (0, 3)):
+        versions: dict[str, Any] = {
+            "version": 3,
+            "moved_version": moved,
+            "enabled_version": enabled,
+        }
+        heir = a_machine(snapshot=machine.snapshot(), **versions)
+        heir.arrive([a_delivery(9)], NOW)
+        assert seqs(step(heir).send) == [9]
     machine.configure(a_destination(version=3, status=DestinationStatus.DISABLED), NOW)
     assert step(machine).send == []
     machine.configure(a_destination(version=4), NOW)

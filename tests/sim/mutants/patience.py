@@ -71,7 +71,7 @@ PATIENCE = (
     mutant(
         "enabled asleep without patience",
         "A destination that was enabled while it had no actor has failed for as long as before.",
-        (Throttle, "_restore", "if seen", NEVER),
+        (Throttle, "_restore", "if enabled", NEVER),
         needs="patience switch",
     ),
     mutant(
