@@ -173,6 +173,27 @@ async def test_a_writer_that_read_an_older_version_begins_again(
     assert refused.code == "conflict"
 
 
+async def test_a_destination_knows_which_versions_enabled_and_moved_it(
+    api: Caller, house: House
+) -> None:
+    path = f"/destinations/{(await make(api))['id']}"
+    steps = (
+        ("PATCH", "", {"name": "renamed"}, (0, 0)),
+        ("PATCH", "", {"url": HOOK + "/2"}, (0, 3)),
+        ("POST", "/disable", None, (0, 3)),
+        ("POST", "/enable", None, (5, 3)),
+        ("PATCH", "", {"url": HOOK}, (5, 6)),
+        ("PATCH", "", {"name": "again"}, (5, 6)),
+    )
+    for method, action, document, versions in steps:
+        assert (await api(method, path + action, document)).status == 200
+        shown = house.models.destinations[path.rpartition("/")[2]]
+        assert (shown.enabled_version, shown.moved_version) == versions
+        stored = await house.tables.destinations.find(shown.id)
+        assert stored is not None
+        assert (stored.enabled_version, stored.moved_version) == versions
+
+
 async def test_a_receiver_that_is_gone_disables_its_destination_once(
     api: Caller, house: House
 ) -> None:
