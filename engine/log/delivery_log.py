@@ -333,8 +333,8 @@ class DeadGroup(Struct, frozen=True, kw_only=True):
 
 
 class DeadGroups(Struct, frozen=True):
-    """The groups of the latest dead letters, the largest first. `searched_to_ms`: the earliest death that was
-    examined; None if all were."""
+    """The groups of the latest dead letters, the largest first. `searched_to_ms`: the earliest death that
+    was examined; None if all were."""
 
     items: list[DeadGroup]
     searched_to_ms: int | None

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 SHARE = 0.12  # of the histories have destinations with tokens
+REVOKING = 0.5  # of the destinations with tokens
 KINDS = ("prompt", "fails", "hangs", "late", "short")
 NEVER_S = 1e9
 LIVES_S = (3, 8, 20)  # of the tokens of an endpoint of kind "short"
@@ -44,6 +45,16 @@ def with_tokens(
         return destinations
     return tuple(
         replace(each, endpoint=chance.choice(KINDS)) if chance.random() < 0.7 else each
+        for each in destinations
+    )
+
+
+def with_revocations(
+    chance: Random, destinations: tuple["NewDestination", ...]
+) -> tuple["NewDestination", ...]:
+    """Return the destinations of a plan: some receivers refuse tokens before their end."""
+    return tuple(
+        replace(each, revokes=each.endpoint is not None and chance.random() < REVOKING)
         for each in destinations
     )
 
@@ -149,13 +160,20 @@ class Outbound:
 
     def begin(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
         """Begin an attempt."""
-        self._begun[transmission.delivery.id, transmission.number] = self._process.world.now()
-        self._stages.send(transmission, done)
+        attempt = transmission.delivery.id, transmission.number
+        self._begun[attempt] = self._process.world.now()
+
+        def ended(outcome: Outcome) -> None:
+            self._begun.pop(attempt, None)
+            done(outcome)
+
+        self._stages.send(transmission, ended)
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
-        """Send a complete request: the stages use this in place of the wire."""
+        """Send a complete request: the stages use this in place of the wire. After a 401 they send a
+        second request in the same attempt."""
         world = self._process.world
-        began = self._begun.pop((transmission.delivery.id, transmission.number))
+        began = self._begun[transmission.delivery.id, transmission.number]
         world.network.send(self._process, transmission, done, world.now() - began)
 
     def forget(self, destination: str) -> None:

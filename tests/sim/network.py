@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
+from engine.outbound.sender import UNAUTHORIZED
 from engine.ports import Transmission
 from engine.wire.body import outbound_body
 from engine.wire.failure import judge
 from engine.wire.head import WebhookHead
 from tests.sim.receivers import Receivers, Reception
-from tests.sim.trace import Arrived, Replied
+from tests.sim.trace import Arrived, Replied, TokenRefused
 
 if TYPE_CHECKING:
     from tests.sim.process import Process
@@ -36,8 +37,9 @@ _MARK = re.compile(rb'"mark": ?"([^"]*)"')
 class Flight:
     """One request on its way, and the way back of its answer."""
 
-    __slots__ = ("_began", "_done", "_network", "_number", "_process", "_request", "_started_at",
-                 "_target", "_timeout_s", "_token", "_waited_s", "arrived", "ended", "lost")  # fmt: skip
+    __slots__ = ("_attempt", "_began", "_delivery", "_done", "_network", "_number", "_process",
+                 "_request", "_started_at", "_target", "_timeout_s", "_token", "_waited_s",
+                 "arrived", "ended", "lost")  # fmt: skip
 
     def __init__(
         self,
@@ -58,7 +60,8 @@ class Flight:
         self._done = done
         self._began = process.clock.instant()
         self._started_at = process.clock.at(self._began)
-        self._number = 0
+        self._delivery, self._attempt = transmission.delivery.id, transmission.number
+        self._number = 0  # of the request, once its receiver has taken it
         self.arrived = self.ended = self.lost = False
 
     def arrive(self) -> None:
@@ -68,6 +71,10 @@ class Flight:
             return
         self.arrived = True
         world = network.world
+        attempt = self._process.number, self._delivery, self._attempt
+        if network.receivers.refuses(self._target, self._token, attempt):
+            world.later(network.way_s(), lambda: self.reply(Reception(0.0, UNAUTHORIZED)))
+            return
         self._number = network.next_number()
         head, _, body = self._request.partition(b"\r\n\r\n")
         fields = {
@@ -109,7 +116,12 @@ class Flight:
         network = self._network
         network.flights.pop(self, None)
         heard = not (process.dead or process.cut)
-        network.world.tell(Replied, self._number, reception.status, heard, reception.retry_after_s)
+        if self._number:
+            fields = self._number, reception.status, heard, reception.retry_after_s
+            network.world.tell(Replied, *fields)
+        else:
+            attempt = process.number, self._target.id, self._delivery, self._attempt
+            network.world.tell(TokenRefused, *attempt, self._token, heard)
         if heard:
             self._done(self._outcome(reception))
 

@@ -9,7 +9,7 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tests.sim.endpoints import with_tokens
+from tests.sim.endpoints import with_revocations, with_tokens
 from tests.sim.patience import with_patience
 from tests.sim.trace import Item
 
@@ -113,6 +113,7 @@ class NewDestination(Struct, frozen=True):
     priority: str = "STANDARD"  # of its first rule
     adapts: bool = False  # its concurrency is "auto"
     endpoint: str | None = None  # the kind of its token endpoint
+    revokes: bool = False  # its receiver refuses tokens before their end
     disable_after_s: int | None = None
 
 
@@ -209,6 +210,7 @@ def draw(seed: int) -> Plan:
             for each in destinations
         )
     destinations = with_tokens(stream(seed, "tokens"), destinations)
+    destinations = with_revocations(stream(seed, "revocations"), destinations)
     plan = Plan(
         seed=seed,
         faults=faults,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 NEVER_S = 1e9
+REVOKED = 0.1  # the chance at each request that its token is revoked
 
 
 class Reception(Struct):
@@ -31,6 +32,9 @@ class Receivers:
     def __init__(self, world: "World") -> None:
         self._world = world
         self._chance = world.chance("receivers")
+        self._revoking = world.chance("revoked tokens")
+        self._revoked: set[str] = set()
+        self._refused: set[tuple[int, str, int]] = set()
         span_s = world.plan.span_s
         self._periods = {  # of receivers that come and go: when they are away
             number: (self._chance.uniform(0, span_s / 2), self._chance.uniform(1, span_s / 2))
@@ -50,6 +54,19 @@ class Receivers:
             "picky": self._picky,
             DOWN: self._down,
         }
+
+    def refuses(self, destination: Destination, token: str, attempt: tuple[int, str, int]) -> bool:
+        """Return whether a receiver answers a request with 401, because its token is revoked. An attempt
+        (process, delivery, number) is refused at most once."""
+        number = int(destination.target.path.rsplit(b"/", 1)[1])
+        if not token or self._world.calm or not self._world.plan.destinations[number].revokes:
+            return False
+        if token not in self._revoked and self._revoking.random() < REVOKED:
+            self._revoked.add(token)
+        if token not in self._revoked or attempt in self._refused:
+            return False
+        self._refused.add(attempt)
+        return True
 
     def receive(self, destination: Destination, delivery: str) -> Reception:
         """Answer a request."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.sim.telling import NOW, Telling, a_telling
 from tests.sim.told import LATE, events, switch_off
-from tests.sim.trace import TokenAsked, TokenTold
+from tests.sim.trace import TokenAsked, TokenRefused, TokenTold
 
 PATIENCE_S = 150
 LIFE_S = 30.0
@@ -24,6 +24,19 @@ def with_tokens(*tokens: str, after_s: float = 1.0) -> Telling:
     for number, token in enumerate(tokens):
         [delivery] = events(telling, f"e{number}")
         telling.send(LATE + 5 + number * after_s, delivery, token=token)
+    return telling
+
+
+def refused(*later: str, status: int = 200) -> Telling:
+    """A receiver refuses a token; the same attempt goes on with the first of these, the next attempts
+    with the others."""
+    telling = with_tokens()
+    fetch(telling, 2, LATE + 4.8, "Bearer b")
+    first, *others = [events(telling, f"e{number}")[0] for number in range(len(later))]
+    telling.tell(TokenRefused(NOW + LATE + 4.7, 1, "d1", first, 1, "Bearer a", True))
+    telling.send(LATE + 5, first, status, token=later[0], waited_s=0.5)
+    for number, (delivery, token) in enumerate(zip(others, later[1:], strict=True), 1):
+        telling.send(LATE + 5 + number, delivery, token=token)
     return telling
 
 

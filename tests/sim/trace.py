@@ -192,6 +192,18 @@ class Replied(Fact, frozen=True):
 # --- token endpoints
 
 
+class TokenRefused(Fact, frozen=True):
+    """A receiver answered a request with 401, since its token is no longer good, and looked at nothing
+    else. `heard`: whether the process was there to hear of it."""
+
+    process: int
+    destination: str
+    delivery: str
+    number: int  # the attempt's
+    token: str
+    heard: bool
+
+
 class TokenAsked(Fact, frozen=True):
     """A process asked an endpoint for a token. `fetch` is unique to it."""
 
@@ -225,6 +237,7 @@ AnyFact = (
     | Ruled
     | Arrived
     | Replied
+    | TokenRefused
     | TokenAsked
     | TokenTold
 )

@@ -67,6 +67,7 @@ def features(plan: Plan) -> set[str]:
         found |= {"rate"} if new.rate_per_second is not None else set()
         found |= {"customer"} if new.customer is not None else set()
         found |= {"tokens"} if new.endpoint is not None else set()
+        found |= {"revocations"} if new.revokes else set()
         found |= {"patience"} if new.disable_after_s is not None else set()
     found |= {"keys"} if any(item.key for post in plan.posts for item in post.items) else set()
     return found | ({"batch"} if any(post.batch for post in plan.posts) else set())

@@ -4,6 +4,7 @@ from engine.actors.context import Context
 from engine.core.failing import Failing
 from engine.core.throttle import Throttle
 from engine.outbound import tokens
+from engine.outbound.sender import Preparation
 from engine.outbound.tokens import Tokens
 from tests.sim.mutants.planting import DROPPED, NEVER, mutant
 
@@ -30,6 +31,18 @@ TOKENS = (
             "KeptToken(result, trio.current_time() + keep_s * (not isinstance(result, Failure)))",
         ),
         needs="tokens",
+    ),
+    mutant(
+        "a refused token is kept",
+        "After a 401 the request is sent again with the same token.",
+        (Tokens, "refused", "if kept", NEVER),
+        needs="revocations",
+    ),
+    mutant(
+        "a 401 is final",
+        "A request whose token was refused is not sent again with a new one.",
+        (Preparation, "_sent", "if status", NEVER),
+        needs="revocations",
     ),
     mutant(
         "a fetch without an end",

@@ -28,6 +28,7 @@ from tests.sim.trace import (
     Replied,
     Ruled,
     TokenAsked,
+    TokenRefused,
     TokenTold,
     Told,
 )
@@ -181,6 +182,7 @@ class Sight:
         self.rows = history.rows
         self.processes: dict[int, Process] = {}
         self.sendings: list[Sending] = []
+        self.refusals: list[TokenRefused] = []
         self.requests: list[Request] = []
         self.wishes: list[Wish] = []
         self.faults: list[Fault] = []
@@ -223,6 +225,8 @@ class Sight:
                 case Answered():
                     requests[fact.request].answered = fact
                     requests[fact.request].answered_index = index
+                case TokenRefused():
+                    self.refusals.append(fact)
                 case TokenAsked():
                     fetches[fact.fetch] = Fetch(fact.at, fact.process, fact.endpoint)
                 case TokenTold():

@@ -1,14 +1,17 @@
 """Tokens: a request to a destination with OAuth 2.0 has a token of its endpoint, which was given to its
-process and is still valid. One fetch serves all waiting attempts. A failed fetch is followed by a pause.
+process and is still valid. One fetch serves all waiting attempts. A failed fetch is followed by a pause. A
+token that a receiver refuses is replaced within the attempt.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
+from math import inf
 
 from tests.sim.oracle.sight import NETWORK_S, SOON_S, Fetch, Sight
 from tests.sim.trace import Configured
 
+UNAUTHORIZED = 401
 PAUSE_S = 1.0  # after a fetch that failed
 
 
@@ -32,7 +35,29 @@ def judge(sight: Sight) -> Iterator[str]:
         elif arrived.at > fetch.end + fetch.life_s + NETWORK_S:
             late_s = arrived.at - fetch.end - fetch.life_s
             yield f"{name} bore a token {late_s:.3f} s after its end"
+    yield from _refusals(sight)
     yield from _fetches(sight)
+
+
+def _refusals(sight: Sight) -> Iterator[str]:
+    """Yield what a process made wrong of a 401: the attempt goes on with another token, and no later
+    request bears the refused one."""
+    heard = [each for each in sight.refusals if each.heard]
+    attempts = {(each.process, each.delivery, each.number): each.token for each in heard}
+    refused: dict[tuple[int, str], float] = {}
+    for each in heard:
+        refused.setdefault((each.process, each.token), each.at)
+    for sending in sight.sendings:
+        arrived = sending.arrived
+        name = f"sending {arrived.send} of delivery {arrived.delivery}"
+        again = attempts.get((arrived.process, arrived.delivery, arrived.number))
+        known_at = refused.get((arrived.process, arrived.token), inf)
+        if again == arrived.token or arrived.at > known_at + NETWORK_S:
+            yield f"{name} bore a token that its receiver had refused"
+    for delivery, rows in sight.attempts.items():
+        for row in rows:
+            if row.status == UNAUTHORIZED:
+                yield f"attempt {row.number} of delivery {delivery} ended with a 401, without a new token"
 
 
 def _fetches(sight: Sight) -> Iterator[str]:
