@@ -154,7 +154,7 @@ def test_a_key_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_a_file_of_ones_own_is_there_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine"
-    with pytest.raises(SecretBoxError, match="is not there"):
+    with pytest.raises(SecretBoxError, match="does not exist"):
         open_secret_box(None, tmp_path, own_database=True, key_file=path)
     with pytest.raises(SecretBoxError, match="both set"):
         open_secret_box(encoded(OLD), tmp_path, own_database=True, key_file=path)

@@ -1,6 +1,6 @@
 """Tokens: a request to a destination with OAuth 2.0 has a token of its endpoint, which was given to its
-process and is still valid. One fetch serves all waiting attempts. A failed fetch is followed by a pause. A
-token that a receiver refuses is replaced within the attempt.
+process and is still valid. One fetch serves all waiting attempts. A failed fetch is followed by a pause.
+A token that a receiver refuses is replaced within the attempt.
 """
 
 from collections import defaultdict
