@@ -26,7 +26,6 @@ from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.control.keys import NewKey
 from engine.core.vocabulary import Scope
 from engine.model.errors import Refusal
-from engine.nodes.liveness import BEAT_S
 from engine.settings import Settings
 from storage.database.bridge import Bridge
 from storage.database.errors import StoreAwayError
@@ -51,13 +50,6 @@ ANSWER_S = 1.0  # of the shortest grace time: the time that a healthy database n
 TWICE_S = 0.5  # two signals within this time are one: a terminal and a wrapper both pass it on
 
 log = structlog.get_logger("angarium")
-
-
-async def beat(pulse: Callable[[], None]) -> None:
-    """Tell the parent again and again that this process is alive, until cancelled."""
-    while True:
-        pulse()
-        await trio.sleep(BEAT_S)
 
 
 class Server(ControlParts):
@@ -289,8 +281,6 @@ class Server(ControlParts):
             receive = self.door.handing.receive
             passages = partial(self._incoming, partial(self.links.accept_passages, receive))
             found.append(child("passages", passages, restart=Restart.TRANSIENT))
-        if self.worker is not None and self.worker.pulse is not None:
-            found.append(child("pulse", partial(beat, self.worker.pulse), restarts=ALWAYS))
         return found
 
     async def _incoming(

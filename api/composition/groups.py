@@ -46,7 +46,6 @@ _ALONE = {
     "summaries": "every run begins from what the store holds",
     "links": "it holds nothing but its listener: links that it accepted are the door's",
     "passages": "it holds nothing but its listener: passages that it accepted are the door's",
-    "pulse": "it holds nothing: the next beat says that the worker is alive",
     "peers": "it holds nothing but its listener: links that it accepted are the door's",
     "placement": "it counts its looks anew",
     "operations": "it holds nothing but its listener",

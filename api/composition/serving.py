@@ -19,6 +19,7 @@ from api.door.listener import see_that_free
 from api.door.tls import Certificate, server_context
 from engine.files.ports import BlobsAwayError
 from engine.model.setting_values import MOST_WORKERS, machine_of
+from engine.nodes.liveness import BEAT_S
 from engine.nodes.parts import first_parts
 from engine.plans.file import plans_of
 from engine.runtime.clock import LoopClock
@@ -213,6 +214,9 @@ async def _run(
             log.warning("deliveries are held", until="the file is removed", file=HOLD)
         in_order = False
         async with trio.open_nursery() as nursery:
+            if worker is not None and worker.pulse is not None:
+                # From its start on: a worker can freeze before it serves, too.
+                nursery.start_soon(beat, worker.pulse)
             nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
             if server.standby is not None:
                 nursery.start_soon(server.standby.carry)
@@ -232,6 +236,13 @@ async def _run(
             embedded.stop_within_s = AT_ONCE_S
         log.info("server stopped")
         return server.standby is not None and server.standby.handed_over and not server.told_to_stop
+
+
+async def beat(pulse: Callable[[], None]) -> None:
+    """Tell the parent again and again that this process is alive, until cancelled."""
+    while True:
+        pulse()
+        await trio.sleep(BEAT_S)
 
 
 async def _renew_at_hang_up(certificate: Certificate | None) -> None:

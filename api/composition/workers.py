@@ -34,6 +34,9 @@ log = structlog.get_logger("angarium.workers")
 EXIT_LOST = 64  # of a worker: another server has taken over the database or the part
 EXIT_HANDED_OVER = 65  # of a worker: its part now runs on another machine
 FROZEN_S = 10.0  # without a sign of life, after one was seen: the parent kills the worker
+# The same before a sign of life was seen: the fork gets its first turns, and opens the event loop. A
+# machine under heavy load needs some seconds.
+STARTING_S = 20.0
 PULSE = struct.Struct("Q")
 STEADY_S = 30.0  # a worker that ran at least this long is no failed start
 REST_S = 0.25  # before the second start in a row of a worker; twice as long before each further one
@@ -212,10 +215,11 @@ class Workers:
         (pulse,) = PULSE.unpack_from(self._pulses, PULSE.size * (worker.number - 1))
         if worker.pid is None or pulse != worker.pulse:
             worker.pulse, worker.silent_s = pulse, 0.0
-        elif pulse:
+        else:
             worker.silent_s += passed_s
-        if worker.pid is not None and worker.silent_s >= FROZEN_S:
-            log.error("worker.frozen", worker=worker.name, pid=worker.pid, silent_s=FROZEN_S)
+        limit_s = FROZEN_S if pulse else STARTING_S
+        if worker.pid is not None and worker.silent_s >= limit_s:
+            log.error("worker.frozen", worker=worker.name, pid=worker.pid, silent_s=limit_s)
             worker.silent_s = 0.0
             os.kill(worker.pid, signal.SIGKILL)
 
@@ -257,6 +261,7 @@ class Workers:
         index = worker.number - 1
         settings = self._settings_of(index)
         PULSE.pack_into(self._pulses, PULSE.size * index, 0)
+        worker.pulse, worker.silent_s = 0, 0.0
         node = WorkerNode(
             worker.name,
             self._listeners,

@@ -8,7 +8,15 @@ import pytest
 
 from api.cli.failures import EXIT_FAILED, EXIT_SETTINGS
 from api.composition import workers as module
-from api.composition.workers import EXIT_HANDED_OVER, EXIT_LOST, FROZEN_S, PULSE, STEADY_S, Workers
+from api.composition.workers import (
+    EXIT_HANDED_OVER,
+    EXIT_LOST,
+    FROZEN_S,
+    PULSE,
+    STARTING_S,
+    STEADY_S,
+    Workers,
+)
 from engine.settings import Settings
 
 PID = 4_000_001  # more than any process has
@@ -43,13 +51,15 @@ def test_a_worker_without_signs_of_life_is_killed(
     assert signals == [(PID, signal.SIGKILL)]
 
 
-def test_a_worker_that_still_starts_is_left_alone(
+def test_a_worker_that_freezes_before_its_first_sign_of_life_is_killed_later(
     parent: Workers, signals: list[tuple[int, int]]
 ) -> None:
-    for _ in range(100):
+    for _ in range(int(STARTING_S) - 1):
         parent._feel(parent._workers[0], 1.0)
     assert PULSE.unpack_from(parent._pulses) == (0,)
     assert signals == []
+    parent._feel(parent._workers[0], 1.0)
+    assert signals == [(PID, signal.SIGKILL)]
 
 
 def test_a_worker_that_dies_again_and_again_starts_later_each_time(parent: Workers) -> None:
