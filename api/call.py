@@ -14,7 +14,7 @@ from engine.core.vocabulary import Environment
 from engine.model.documents import is_uuid
 from engine.model.errors import Refusal
 from engine.model.read_models import EnvironmentModel, SessionCustomer
-from engine.model.words import CREDENTIAL_KINDS
+from engine.model.words import CREDENTIAL_KINDS, CallerKindName
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -131,11 +131,18 @@ class Call:
         return self.environment.name
 
     @property
+    def caller_kind(self) -> CallerKindName:
+        """The kind of the credential: of a console session not that of the key that it stands for."""
+        credential = self.admitted.credential
+        in_session = credential.session and not credential.code
+        return "CONSOLE" if in_session else CREDENTIAL_KINDS[credential.kind]
+
+    @property
     def actor(self) -> Principal:
         """The actor for the audit log."""
         credential = self.admitted.credential
         return Principal(
-            kind=CREDENTIAL_KINDS[credential.kind],
+            kind=self.caller_kind,
             id=credential.key_id if self.customer is None else self.customer.account,
             workspace=credential.workspace,
             environment=None if self.place is None else self.place.number,

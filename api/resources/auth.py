@@ -23,7 +23,7 @@ async def context(call: Call) -> shapes.AuthContext:
         settings = models.settings_for(workspace.id, customer.account)
         limits = limits_of(call.services.plans.of(workspace.id), models.quotas_of(customer.account))
     return {
-        "kind": word(credential.kind),
+        "kind": call.caller_kind,
         "workspaceId": workspace.id,
         "workspaceName": workspace.name,
         "environment": None if call.place is None else word(call.place.name),

@@ -13,7 +13,6 @@ from engine.control.views import DestinationDocument
 from engine.control.workspace_settings import BrandColors, Branding, CustomerMay, SettingsDraft
 from engine.core.health import CircuitState, HealthState, HoldReason
 from engine.core.vocabulary import (
-    CredentialKind,
     DeliveryKind,
     DeliveryOrigin,
     DeliveryStatus,
@@ -27,7 +26,7 @@ from engine.core.vocabulary import (
 )
 from engine.drafts import Document, DocumentedAs, Uuid, shown_of, told
 from engine.model.instants import Timestamp
-from engine.model.words import ScopeName, Word
+from engine.model.words import CallerKindName, ScopeName, Word
 
 JsonObject = Annotated[Fragment, DocumentedAs(dict[str, Any])]  # goes out as it came
 Item = TypeVar("Item")
@@ -82,7 +81,7 @@ class Success(TypedDict):
 class AuthContext(TypedDict):
     """The caller. Fields that do not apply are null."""
 
-    kind: Word[CredentialKind]
+    kind: CallerKindName
     workspaceId: Uuid
     workspaceName: str
     environment: Word[Environment] | None
@@ -330,6 +329,9 @@ class Delivery(DeliveryItem):
 
     event: Annotated[Event | None, told("Null once retention has removed it.")]
     request: Annotated[SentRequest | None, told("Null before the first request is sent.")]
+    lastError: Annotated[
+        str | None, told("Of the last attempt; `cancelled` if somebody cancelled it. " + UNSEEN)
+    ]
     replayOf: Uuid | None
     replayJobId: Uuid | None
     attempts: Annotated[list[Attempt], told("The newest attempts, the last one last.")]

@@ -30,7 +30,8 @@ def word_or_none(member: Kind | None) -> "Word[Kind] | None":
     return None if member is None else word(member)
 
 
-ActorKindName = Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CLI", "SYSTEM"]
+CallerKindName = Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CONSOLE"]
+ActorKindName = CallerKindName | Literal["CLI", "SYSTEM"]
 ScopeName = Literal["ingest", "read", "manage"]
 KeyKindName = Literal["API_KEY", "MCP_KEY"]
 SettledStatusName = Literal["DELIVERED", "FAILED", "DRY_RUN"]
@@ -38,7 +39,7 @@ WaitingStatusName = Literal["PENDING", "RETRYING"]
 JobStatusName = SettledStatusName | WaitingStatusName
 PeriodName = Literal["1h", "6h", "24h", "7d", "30d"]
 GranularityName = Literal["minute", "hour", "day"]
-CREDENTIAL_KINDS: dict[CredentialKind, Literal["API_KEY", "MCP_KEY", "EMBED_SESSION"]] = {
+CREDENTIAL_KINDS: dict[CredentialKind, CallerKindName] = {
     CredentialKind.API_KEY: "API_KEY",
     CredentialKind.MCP_KEY: "MCP_KEY",
     CredentialKind.EMBED_SESSION: "EMBED_SESSION",

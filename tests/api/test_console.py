@@ -109,7 +109,9 @@ async def test_a_session_has_the_rights_of_its_key_and_ends_with_it(
     assert opened.json["environments"] == ["DEVELOPMENT"]
     visit = await house.caller(opened.json["token"])
     context = await visit("GET", "/auth/context")
-    assert context.json["keyId"] == (await api("GET", "/auth/context")).json["keyId"]
+    own = (await api("GET", "/auth/context")).json
+    assert (context.json["kind"], own["kind"]) == ("CONSOLE", "API_KEY")
+    assert context.json["keyId"] == own["keyId"]
     assert (await visit("POST", "/console/sessions", {})).status == 403  # none is prolonged
     assert (await api("DELETE", "/console/sessions", {})).status == 200  # which ends nothing
     assert (await api("GET", "/destinations")).status == 200
@@ -129,6 +131,7 @@ async def test_a_session_is_opened_and_ended_in_the_audit_log(house: House, tena
     assert [each["action"].partition(".")[2] for each in items] == ["delete", "create", "create"]
     assert [each["changes"]["by"]["to"] for each in items[1:]] == ["LOGIN_CODE", "KEY"]
     assert items[0]["objectId"] == items[2]["objectId"]
+    assert [each["actorType"] for each in items] == ["CONSOLE", "API_KEY", "API_KEY"]
     assert {each["actorId"] for each in items} == {key}
 
 

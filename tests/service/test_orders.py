@@ -93,6 +93,8 @@ async def test_a_cancelled_delivery_is_discarded_and_its_lane_moves_on(
     assert sent == [head, last]
     again = await api("POST", f"/deliveries/{head}/cancel", {})
     assert (again.status, again.json["dlqStatus"]) == (202, "DISCARDED")
+    for identifier in (between, head):
+        assert (await api("GET", f"/deliveries/{identifier}")).json["lastError"] == "cancelled"
 
 
 async def test_what_waits_at_a_disabled_destination_is_cancelled(

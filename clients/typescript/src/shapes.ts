@@ -173,7 +173,7 @@ export interface AuditEntry {
   action: string;
   objectType: string;
   objectId: string;
-  actorType: "API_KEY" | "MCP_KEY" | "EMBED_SESSION" | "CLI" | "SYSTEM";
+  actorType: "API_KEY" | "MCP_KEY" | "EMBED_SESSION" | "CONSOLE" | "CLI" | "SYSTEM";
   actorId: string;
   /** Null for changes of the whole workspace. */
   environment: Environment | null;
@@ -197,7 +197,7 @@ export interface AuditEntryPage {
 
 /** The caller. Fields that do not apply are null. */
 export interface AuthContext {
-  kind: "API_KEY" | "MCP_KEY" | "EMBED_SESSION";
+  kind: "API_KEY" | "MCP_KEY" | "EMBED_SESSION" | "CONSOLE";
   workspaceId: string;
   workspaceName: string;
   environment: Environment | null;
@@ -531,6 +531,11 @@ export interface Delivery {
   event: Event | null;
   /** Null before the first request is sent. */
   request: SentRequest | null;
+  /**
+   * Of the last attempt; `cancelled` if somebody cancelled it. Null in an embed session whose
+   * workspace does not let its customers `viewPayloads`.
+   */
+  lastError: string | null;
   replayOf: string | null;
   replayJobId: string | null;
   /** The newest attempts, the last one last. */

@@ -10,7 +10,7 @@ from angarium.shapes.words import Environment, Scope
 class AuthContext(TypedDict):
     """The caller. Fields that do not apply are null."""
 
-    kind: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION"]
+    kind: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CONSOLE"]
     workspaceId: str
     workspaceName: str
     environment: Environment | None

@@ -108,6 +108,9 @@ class Delivery(TypedDict):
     event: Event | None
     # Null before the first request is sent.
     request: SentRequest | None
+    # Of the last attempt; `cancelled` if somebody cancelled it. Null in an embed session whose
+    # workspace does not let its customers `viewPayloads`.
+    lastError: str | None
     replayOf: str | None
     replayJobId: str | None
     # The newest attempts, the last one last.
