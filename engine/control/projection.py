@@ -127,7 +127,7 @@ class ModelProjection(Projection):
 
     def rules(self) -> Collection[str]:
         """Return the rules that this process routes by. Only commands and the loader change them."""
-        return self._models.rules.keys()
+        return self._models.rules
 
     def schema_types(self) -> Collection[tuple[int, str]]:
         """Return the environments and event types that this process checks against a schema. Only

@@ -35,6 +35,15 @@ class SplitTable(Generic[T]):
     def __len__(self) -> int:
         return self._size
 
+    def __iter__(self) -> Iterator[str]:
+        return self.ids()
+
+    def __contains__(self, identifier: object) -> bool:
+        return isinstance(identifier, str) and identifier in self._part(identifier)
+
+    def __getitem__(self, identifier: str) -> T:
+        return self._part(identifier)[identifier]
+
     def get(self, identifier: str) -> T | None:
         """Return a value, None where there is none."""
         return self._part(identifier).get(identifier)

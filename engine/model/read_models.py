@@ -97,8 +97,10 @@ class Models:
     def __init__(self) -> None:
         self.workspaces: dict[str, WorkspaceModel] = {}
         self.environments: dict[int, EnvironmentModel] = {}
-        self.destinations: dict[str, Destination] = {}
-        self.rules: dict[str, RuleModel] = {}
+        # In parts, so that none grows in a long step. An event of a type whose route is compiled, to an
+        # actor that is there, looks into neither.
+        self.destinations: SplitTable[Destination] = SplitTable()
+        self.rules: SplitTable[RuleModel] = SplitTable()
         self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
         self._credentials: dict[bytes, Credential] = {}  # by digest
         self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
@@ -214,7 +216,7 @@ class Models:
         present = self.destinations.get(destination.id)
         if present is not None and present.version > destination.version:
             return
-        self.destinations[destination.id] = destination
+        self.destinations.put(destination.id, destination)
         self._destinations_of[destination.environment].put(destination.id, destination)
         for rule in self._unplaced.pop(destination.id, {}).values():
             self._place(rule, destination)
@@ -225,7 +227,7 @@ class Models:
         present = self.rules.get(rule.id)
         if present is not None and present.destination != rule.destination:
             self._displace(present)
-        self.rules[rule.id] = rule
+        self.rules.put(rule.id, rule)
         destination = self.destinations.get(rule.destination)
         if destination is None:
             self._unplaced.setdefault(rule.destination, {})[rule.id] = rule
@@ -234,7 +236,7 @@ class Models:
 
     def remove_rule(self, rule_id: str) -> None:
         """Forget a rule; harmless when it is unknown."""
-        rule = self.rules.pop(rule_id, None)
+        rule = self.rules.pop(rule_id)
         if rule is not None:
             self._displace(rule)
 

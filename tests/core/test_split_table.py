@@ -56,5 +56,8 @@ def test_a_table_has_what_a_dict_has(changes: list[tuple[str, int | None]]) -> N
                 model[identifier] = value
             assert table.get(identifier) == model.get(identifier)
             assert len(table) == len(model)
+            assert set(table) == set(model)
+            assert [each for each in "abcdefgh" if each in table] == sorted(model)
+            assert {each: table[each] for each in table} == model
             assert {each: part[each] for part in table.parts() for each in part} == model
             assert dict(table.found("abcdefgh")) == model
