@@ -90,7 +90,11 @@ class EventJudge:
         event, slices, used_s = unfinished.event, unfinished.slices, unfinished.used_s
         spent = _Spent(used_s)
         try:
-            await self._go_on(event.environment, slices, spent)
+            if used_s is not None:
+                await self._go_on(event.environment, slices, spent)
+            else:  # it begins in its turn: what the ones before it took is owed by then
+                admit = partial(self._judging.admit, event.environment)
+                await self._go_on(event.environment, slices, spent, admit)
         finally:
             if used_s is not None:
                 self._ended(event.environment)

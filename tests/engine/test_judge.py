@@ -279,6 +279,21 @@ async def test_of_many_that_give_way_few_are_begun_before_their_turn(
         assert len(begun) == 3 * HALF_WAY_EACH + 1
 
 
+async def test_an_event_that_waited_is_refused_for_what_was_charged_meanwhile(
+    autojump_clock: MockClock,
+) -> None:
+    """Events that came before any was charged had all of what they asked for: they waited a minute, and
+    so did what came behind them."""
+    async with opened() as place:
+        for _ in range(3 * HALF_WAY_EACH):
+            place.post("dear", 1, "dear")
+        place.judging.charge(1, 10.0, 0)  # in whatever order they have their turns
+        await trio.sleep(1)
+        codes = [reply.code for _, reply in place.replies]
+        assert codes.count(None) == HALF_WAY_EACH  # these had begun
+        assert codes.count("overloaded") == 2 * HALF_WAY_EACH
+
+
 async def test_who_is_refused_a_turn_is_refused_and_is_no_quicker_for_it(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
