@@ -91,6 +91,23 @@ def crowd(
         )
 
 
+def copied_rules(service: Service, destination: str, patterns: Sequence[Sequence[str]]) -> None:
+    """Copy the rule of a destination once for each list of patterns. The server reads the copies at its
+    next start."""
+    with attached(service.folder) as database:
+        asyncio.run(_copied_rules(database, destination, patterns))
+
+
+async def _copied_rules(database: str, destination: str, patterns: Sequence[Sequence[str]]) -> None:
+    connection = await asyncpg.connect(database, ssl="disable", command_timeout=300)
+    identity = Identity()
+    try:
+        changes = [{"id": identity.other(), "event_types": list(each)} for each in patterns]
+        await _copy(connection, "routing_rules", f"t.destination = '{destination}'", changes)
+    finally:
+        await connection.close()
+
+
 async def _crowd(
     database: str,
     key: str,

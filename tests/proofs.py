@@ -5,6 +5,7 @@ Each tries very many cases, or runs whole programs. `make prove` runs them, `mak
 """
 
 PROOFS = (
+    "tests/bench/test_hostile.py",  # a row of the worst inputs, at a real server
     "tests/bench/test_own_server.py",  # load by the command that users have, on a whole server
     "tests/bench/test_scenarios.py",  # every scenario of the bench, against real servers
     "tests/browser/test_crowds.py",  # thousands of deliveries on the console's pages
