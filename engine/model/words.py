@@ -31,7 +31,7 @@ def word_or_none(member: Kind | None) -> "Word[Kind] | None":
 
 
 CallerKindName = Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CONSOLE"]
-ActorKindName = CallerKindName | Literal["CLI", "SYSTEM"]
+ActorKindName = Literal[CallerKindName, "CLI", "SYSTEM"]
 ScopeName = Literal["ingest", "read", "manage"]
 KeyKindName = Literal["API_KEY", "MCP_KEY"]
 SettledStatusName = Literal["DELIVERED", "FAILED", "DRY_RUN"]

@@ -18,7 +18,7 @@ class AuditEntry(TypedDict):
     action: str
     objectType: str
     objectId: str
-    actorType: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CONSOLE"] | Literal["CLI", "SYSTEM"]
+    actorType: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CONSOLE", "CLI", "SYSTEM"]
     actorId: str
     # Null for changes of the whole workspace.
     environment: Environment | None
