@@ -1,7 +1,8 @@
 /** The head of a page: where it lies, its title, how it is fed, its actions. */
 import { h, html, useEffect } from "../vendor/preact.js";
 import { t } from "./i18n.js";
-import { feed, paused, polledAt } from "./stream.js";
+import { loadedAt } from "./resource.js";
+import { feed, paused } from "./stream.js";
 import { FeedState } from "./ui/state.js";
 import { at, title as product } from "./api.js";
 
@@ -15,7 +16,7 @@ export function Head({ title, name, up, live, children }) {
     <div class="row wrap">
       ${
         live &&
-        html`<span class="live">${h(FeedState, { feed: feed.value, at: polledAt.value })}</span>
+        html`<span class="live">${h(FeedState, { feed: feed.value, at: loadedAt.value })}</span>
       <button type="button" class="button bare" aria-pressed=${paused.value} onClick=${() => {
         paused.value = !paused.value;
       }}>${paused.value ? t("Resume") : t("Pause")}</button>`

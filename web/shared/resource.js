@@ -1,5 +1,5 @@
 /** What a page shows once it is loaded: data, which is kept while it is loaded again, and modules of its rarer parts. */
-import { h, html, useCallback, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { h, html, signal, useCallback, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { ApiError, renewals } from "./api.js";
 import { t } from "./i18n.js";
 
@@ -40,6 +40,8 @@ function Unloaded() {
     <div><button type="button" class="button" onClick=${() => location.reload()}>${t("Load again")}</button></div></div>`;
 }
 
+/** When the page last got what it asked for, in ms. */
+export const loadedAt = signal(0);
 let asked = 0; // by pages, since the application began
 let answered = 0;
 
@@ -75,7 +77,9 @@ export function useResource(load, key, keeps = false) {
     asked++;
     const answer = loader.current(abort.signal).then(
       (data) => {
-        if (!abort.signal.aborted) setState({ data, error: null, stale: false, at: Date.now() });
+        if (abort.signal.aborted) return;
+        loadedAt.value = Date.now();
+        setState({ data, error: null, stale: false, at: loadedAt.value });
       },
       (error) => {
         if (abort.signal.aborted) return;

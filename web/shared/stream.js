@@ -11,9 +11,6 @@ document.addEventListener("visibilitychange", () => {
   hidden.value = document.hidden;
 });
 
-/** When a page without a stream was loaded last, in ms. */
-export const polledAt = signal(0);
-
 /** How the page is fed: "live", "paused", "stale" (the connection is lost), "polled" (the service gives it no stream, as
  * where all places are taken: then it loads anew) or "still" (it follows nothing). */
 export const feed = computed(() =>
@@ -78,7 +75,6 @@ export function useStream(api, topics, query, handlers, again) {
         if (error instanceof ApiError && error.status && error.code && error.code !== "internal") {
           if (connection.value === "polled") current.current.again?.();
           connection.value = "polled";
-          polledAt.value = Date.now();
           timer = window.setTimeout(open, Math.max(POLLED_MS, (error.retryAfterS ?? 0) * 1000));
           return;
         }

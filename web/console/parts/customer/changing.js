@@ -1,4 +1,5 @@
-/** The change of a customer's account. The API replaces the account as a whole, so what a form does not name is sent as it is. */
+/** The change of a customer's account. The API replaces the account as a whole, so what a form does not name is read first
+ * and sent as it is by then: another operator may have changed it meanwhile. */
 import { useState } from "../../../vendor/preact.js";
 import { t } from "../../../shared/i18n.js";
 import { say } from "../../../shared/ui/toasts.js";
@@ -12,10 +13,10 @@ import { api } from "../../session.js";
 export function useChange(customer, changed) {
   const [error, setError] = useState(/** @type {any} */ (null));
   const save = async (/** @type {object} */ part) => {
-    const { customerExternalId, name, quotas, permissions } = customer;
     setError(null);
     try {
-      const path = `/customers/${encodeURIComponent(customerExternalId)}`;
+      const path = `/customers/${encodeURIComponent(customer.customerExternalId)}`;
+      const { name, quotas, permissions } = await api.call("GET", path);
       changed(await api.call("PUT", path, { body: { name, quotas, permissions, ...part } }));
       say(t("Saved."));
     } catch (problem) {
