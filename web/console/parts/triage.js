@@ -8,13 +8,18 @@ import { act, Button } from "../../shared/act.js";
 import { api } from "../session.js";
 
 const FEW = 10;
+const ENDS = ["DELIVERED", "FAILED"];
 
 /** @param {{group: any, verb: string, done: () => void}} props `verb`: retry or discard */
 export function Triage({ group, verb, done }) {
   const selection = { destinationId: group.destinationId, signature: group.signature };
   const [count, setCount] = useState(/** @type {number | null} */ (null));
   const [rate, setRate] = useState("50");
-  const [outcome, setOutcome] = useState({ tried: 0, delivered: 0, failed: 0 });
+  const [tried, setTried] = useState(0);
+  // By id, as the stream can tell of a delivery twice. Retries of other causes by other operators are among them.
+  const [ended, setEnded] = useState(/** @type {Map<string, string>} */ (new Map()));
+  const countOf = (/** @type {string} */ status) =>
+    number([...ended.values()].filter((each) => each === status).length);
   const asked = useRef(false); // the stream can tell of the first outcomes before the answer to the retry has come
   const ask = (/** @type {object} */ more) => act(() => api.post(`/dlq/${verb}`, { ...selection, ...more }));
   const recount = () =>
@@ -30,15 +35,10 @@ export function Triage({ group, verb, done }) {
     { destinationId: group.destinationId },
     {
       deliveries: ({ items }) =>
-        setOutcome((old) => {
+        setEnded((old) => {
           if (!asked.current) return old;
-          const tell = (/** @type {(each: any) => boolean} */ met) =>
-            items.filter((/** @type {any} */ each) => each.dlqStatus && met(each)).length;
-          return {
-            ...old,
-            delivered: old.delivered + tell((each) => each.status === "DELIVERED"),
-            failed: old.failed + tell((each) => each.status === "FAILED"),
-          };
+          const dead = items.filter((/** @type {any} */ each) => each.dlqStatus && ENDS.includes(each.status));
+          return new Map([...old, ...dead.map((/** @type {any} */ each) => [each.id, each.status])]);
         }),
     },
   );
@@ -46,7 +46,7 @@ export function Triage({ group, verb, done }) {
     asked.current = true;
     const answer = await ask({ limit: FEW });
     if (!answer) return;
-    setOutcome((old) => ({ ...old, tried: old.tried + answer.retried }));
+    setTried((before) => before + answer.retried);
     setCount(answer.remaining);
   };
   const all = async () => {
@@ -60,9 +60,9 @@ export function Triage({ group, verb, done }) {
   }
   return html`<div class="triage stack">
     ${
-      outcome.tried > 0 &&
-      html`<p class="row wrap" role="status"><strong>${tn("{n} retried", "{n} retried", outcome.tried)}</strong>
-      ${h(State, { name: "DELIVERED", word: t("{n} delivered", { n: number(outcome.delivered) }) })}${h(State, { name: "FAILED", word: t("{n} failed again", { n: number(outcome.failed) }) })}</p>`
+      tried > 0 &&
+      html`<p class="row wrap" role="status"><strong>${tn("{n} retried", "{n} retried", tried)}</strong>
+      ${h(State, { name: "DELIVERED", word: t("{n} delivered", { n: countOf("DELIVERED") }) })}${h(State, { name: "FAILED", word: t("{n} failed again", { n: countOf("FAILED") }) })}</p>`
     }
     ${
       count === 0
@@ -70,7 +70,7 @@ export function Triage({ group, verb, done }) {
         : html`<div class="row wrap end">
       ${count > FEW && h(Button, { act: few, kind: "primary" }, t("Retry {n}, and watch", { n: FEW }))}
       ${h(Field, { label: t("A second"), value: rate, change: setRate, kind: "number", min: 0 })}
-      ${h(Button, { act: all, kind: count > FEW ? "" : "primary" }, outcome.tried > 0 ? tn("Retry the other {n}", "Retry the other {n}", count) : tn("Retry {n}", "Retry all {n}", count))}</div>`
+      ${h(Button, { act: all, kind: count > FEW ? "" : "primary" }, tried > 0 ? tn("Retry the other {n}", "Retry the other {n}", count) : tn("Retry {n}", "Retry all {n}", count))}</div>`
     }
     <div><button type="button" class="link" onClick=${done}>${t("Close")}</button></div>
   </div>`;
