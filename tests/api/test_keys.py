@@ -173,7 +173,7 @@ async def test_what_the_command_line_makes_is_valid_in_a_running_server_at_once(
     changes = Changes(bridge, changed, house.loader.load)
     keys = keys_of(bridge, house.clock.now())
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(changes.run)
+        await nursery.start(changes.run)
         tenant = await keys.create_workspace("late")
         new = await keys.create(tenant, Scope.MANAGE, Environment.PRODUCTION, "k")
         caller = await house.caller(new.secret)
