@@ -134,8 +134,8 @@ class FrontDoor:
                         task_status.started()
                         await self._over.wait()
                     finally:  # before the nursery closes, or a request could come that nobody may serve
+                        self._close_all()  # first: a connection that stops in order still serves
                         self.stop_accepting()
-                        self._close_all()
                         self._handshakes.close()
             finally:
                 self._nursery = None

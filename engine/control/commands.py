@@ -38,13 +38,13 @@ class CommandQueue:
 
     async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Own the tasks that perform commands until cancelled: a child of the engine's supervisor."""
-        try:
-            async with trio.open_nursery() as nursery:
-                self._nursery = nursery
-                task_status.started()
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            task_status.started()
+            try:
                 await trio.sleep_forever()
-        finally:
-            self._nursery = None
+            finally:  # before the nursery closes: it refuses what is started later
+                self._nursery = None
 
     async def run_beside(self, work: Callable[[], Awaitable[T]]) -> T:
         """Perform work that writes no configuration: it needs no turn. Otherwise like `run`."""

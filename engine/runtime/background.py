@@ -29,16 +29,16 @@ class Background:
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run what is spawned until cancelled."""
-        try:
-            async with trio.open_nursery() as nursery:
-                self._nursery = nursery
-                while self._waiting:
-                    work, arguments = self._waiting.popleft()
-                    nursery.start_soon(_job, work, arguments)
-                task_status.started()
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
+            while self._waiting:
+                work, arguments = self._waiting.popleft()
+                nursery.start_soon(_job, work, arguments)
+            task_status.started()
+            try:
                 await trio.sleep_forever()
-        finally:
-            self._nursery = None
+            finally:  # before the nursery closes: it refuses what is spawned later
+                self._nursery = None
 
 
 async def _job(work: Work, arguments: tuple[object, ...]) -> None:

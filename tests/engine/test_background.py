@@ -7,6 +7,8 @@ from trio.testing import wait_all_tasks_blocked
 from engine.runtime.background import Background
 from tests.patience import HANGS_S
 
+SPAWNED = 20  # one in each pass of the loop: more than a nursery needs to close
+
 
 async def test_a_job_that_raises_cancels_no_other_job() -> None:
     background, ended = Background(), trio.Event()
@@ -29,3 +31,27 @@ async def test_a_job_that_raises_cancels_no_other_job() -> None:
             nursery.cancel_scope.cancel()
     assert [line["event"] for line in lines] == ["background job broke"] * 2
     assert all("broken" in line["job"] for line in lines)
+
+
+async def test_what_is_spawned_while_the_nursery_closes_runs_in_the_next_one() -> None:
+    background, ran = Background(), 0
+
+    async def job() -> None:
+        nonlocal ran
+        ran += 1
+
+    async def neighbour() -> None:
+        with trio.CancelScope(shield=True):
+            for _ in range(SPAWNED):
+                background.spawn(job)
+                await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(background.run)
+        nursery.start_soon(neighbour)
+        nursery.cancel_scope.cancel()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(background.run)
+        await wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert ran == SPAWNED
