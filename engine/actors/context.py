@@ -7,7 +7,6 @@ from msgspec import structs
 
 from engine.actors.attempts import Attempts
 from engine.actors.awaited import Awaited
-from engine.actors.clock_steps import Following, catch_up
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import Departure
 from engine.actors.memory import Memory
@@ -85,12 +84,16 @@ class Context:
         self.awaited = Awaited()
         self.mark_after = mark_after
 
-    def now_of(self, actor: Following) -> float:
-        """Return the present instant, for an actor that has followed all steps of the clock: it must not
-        compare instants of two clocks."""
+    def now_of(self, actor: "DestinationActor") -> float:
+        """Return the present instant, after the actor's instants have followed all steps of the clock: it
+        must not compare instants of two clocks."""
         now = self.now()
         if actor.stepped_s != self.steps.total_s:
-            catch_up(actor, self.steps.total_s, now)
+            by_s, actor.stepped_s = self.steps.total_s - actor.stepped_s, self.steps.total_s
+            actor.last_active += by_s
+            actor.started_at += by_s
+            if actor.machine is not None:
+                actor.machine.clock_stepped(by_s, now)
         return now
 
     def machine_of(

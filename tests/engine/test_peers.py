@@ -169,7 +169,12 @@ async def test_a_relay_carries_a_connection_and_ends_it_with_its_node(
     assert relay.waiting == []
 
 
-async def test_a_carried_connection_outlives_the_standby_and_ends_after_an_answer() -> None:
+@asynccontextmanager
+async def outlived(
+    node: str,
+) -> AsyncIterator[tuple[Relay, trio.SocketStream, trio.SocketStream]]:
+    """A relay whose standby has taken its part over, and the ends of a connection to `node` that it
+    carries on: the client's and the server's."""
     relay = Relay(NEW)
     (listener,) = listening_sockets("127.0.0.1", 0)
     with listener:
@@ -177,21 +182,26 @@ async def test_a_carried_connection_outlives_the_standby_and_ends_after_an_answe
             server_end.start_soon(relay.carry)
             async with trio.open_nursery() as standby:
                 standby.start_soon(relay.run, [listener])
-                relay.aim("a", f"127.0.0.1:{port}")
+                relay.aim(node, f"127.0.0.1:{port}")
                 client = await trio.open_tcp_stream(*listener.getsockname()[:2])
                 sock, _ = await adopted.receive()
-                assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE), "it is probed"
-                server = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
                 standby.cancel_scope.cancel()  # it has taken its part over
-            async with client, server:
-                await client.send_all(b"request")
-                assert await server.receive_some() == b"request"
-                relay.part()
-                await server.send_all(b"answer")
-                assert await client.receive_some() == b"answer"
-                assert await client.receive_some() == b""
-            await relay.wait_parted()
+            yield relay, client, trio.SocketStream(trio.socket.from_stdlib_socket(sock))
             server_end.cancel_scope.cancel()
+
+
+async def test_a_carried_connection_outlives_the_standby_and_ends_after_an_answer() -> None:
+    async with outlived("a") as (relay, client, server):
+        keeps_alive = server.socket.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert keeps_alive, "it is probed"
+        async with client, server:
+            await client.send_all(b"request")
+            assert await server.receive_some() == b"request"
+            relay.part()
+            await server.send_all(b"answer")
+            assert await client.receive_some() == b"answer"
+            assert await client.receive_some() == b""
+        await relay.wait_parted()
     assert relay.waiting == []
 
 
@@ -199,25 +209,12 @@ async def test_connections_to_a_node_that_was_succeeded_end_and_others_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("engine.peers.relay.PARTING_S", 0.0)
-    relay = Relay(NEW)
-    (listener,) = listening_sockets("127.0.0.1", 0)
-    with listener:
-        async with accepting_links() as (port, adopted), trio.open_nursery() as server_end:
-            server_end.start_soon(relay.carry)
-            async with trio.open_nursery() as standby:
-                standby.start_soon(relay.run, [listener])
-                relay.aim("frozen", f"127.0.0.1:{port}")
-                client = await trio.open_tcp_stream(*listener.getsockname()[:2])
-                sock, _ = await adopted.receive()
-                standby.cancel_scope.cancel()
-            server = trio.SocketStream(trio.socket.from_stdlib_socket(sock))
-            async with client, server:
-                relay.leave("other")
-                await client.send_all(b"request")
-                assert await server.receive_some() == b"request"
-                relay.leave("frozen")
-                assert await client.receive_some() == b""
-            server_end.cancel_scope.cancel()
+    async with outlived("frozen") as (relay, client, server), client, server:
+        relay.leave("other")
+        await client.send_all(b"request")
+        assert await server.receive_some() == b"request"
+        relay.leave("frozen")
+        assert await client.receive_some() == b""
 
 
 async def test_a_client_of_whom_nothing_was_read_is_left_to_the_successor() -> None:
